@@ -1,8 +1,8 @@
-"""What an assessment takes, measure by measure: CPU time and peak memory.
+"""The cost of an assessment, measure by measure: CPU time and peak memory.
 
-Run it with ``python benchmarks/bench_assess.py``. SHOAL_DATA names the folder of public tables;
-without it, that is shared/data beside the repository. Every assessment is run twice, and the second
-run counts, after compiling; memory is what it adds to the peak of the process (Linux only).
+Run it with ``python benchmarks/bench_assess.py``. SHOAL_DATA names the folder of public tables; the
+default is shared/data next to the repository. Every assessment runs twice, and the second run
+counts, after compiling. Memory is what it adds to the peak of the process (Linux only).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ACS = sh.Roles(quasi_identifiers=["ST", "AGEP", "COW", "SCHL", "MAR", "OCCP", "S
 
 
 class Clock:
-    """The progress of an assessment, which tells what each measure took."""
+    """The progress of an assessment, which shows how long each measure took."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
@@ -48,7 +48,7 @@ class Clock:
 
 
 def peak_mib() -> float:
-    """The highest resident memory since the last reset, or NaN where it cannot be known."""
+    """The highest resident memory since the last reset, or NaN if it is unknown."""
     if not STATUS.exists():
         return float("nan")
     line = next(line for line in STATUS.read_text().splitlines() if line.startswith("VmHWM"))
@@ -58,7 +58,7 @@ def peak_mib() -> float:
 def bench(what: str, run: Callable[[Clock], sh.Assessment]) -> None:
     run(Clock())
     if CLEAR_REFS.exists():
-        CLEAR_REFS.write_text("5")  # the peak is now what is resident
+        CLEAR_REFS.write_text("5")  # resets the peak to the resident memory
     before, clock = peak_mib(), Clock()
     start, wall = time.process_time(), time.perf_counter()
     found = run(clock)
@@ -80,7 +80,7 @@ def bench(what: str, run: Callable[[Clock], sh.Assessment]) -> None:
 def bench_adult() -> None:
     path = DATA / "uci" / "adult.parquet"
     if not path.exists():
-        print(f"{path.name} is not here; SHOAL_DATA can name the folder of public tables")
+        print(f"{path.name} was not found. Set SHOAL_DATA to the folder of public tables")
         return
     table = sh.Table(pl.read_parquet(path), ADULT)
     bench(f"Adult, {len(table):,} records", lambda clock: sh.assess(table, progress=clock))
@@ -100,13 +100,13 @@ def bench_adult() -> None:
 def bench_acs() -> None:
     path = DATA / "acs" / "acs_income_2018.parquet"
     if not path.exists():
-        print(f"{path.name} is not here; SHOAL_DATA can name the folder of public tables")
+        print(f"{path.name} was not found. Set SHOAL_DATA to the folder of public tables")
         return
     table = sh.Table(pl.read_parquet(path), ACS)
     frame = table.frame
 
     def from_scratch(clock: Clock) -> sh.Assessment:
-        return sh.assess(sh.Table(frame, ACS), progress=clock)  # classes are grouped anew
+        return sh.assess(sh.Table(frame, ACS), progress=clock)  # groups classes again
 
     bench(f"ACS income 2018, {len(table):,} records", from_scratch)
 

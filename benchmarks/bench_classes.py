@@ -1,8 +1,8 @@
 """Classes against polars' group_by, in the same run: time, ratio and peak memory.
 
 Run it with ``python benchmarks/bench_classes.py``. SHOAL_DATA names the folder of public tables;
-without it, that is shared/data beside the repository. Times are the best of some repetitions,
-after compiling; memory is what a call adds to the peak of the process (Linux only).
+the default is shared/data next to the repository. Times are the best of several runs, after
+compiling. Memory is what a call adds to the peak of the process (Linux only).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ STATUS, CLEAR_REFS = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 
 def peak_mib() -> float:
-    """The highest resident memory since the last reset, or NaN where it cannot be known."""
+    """The highest resident memory since the last reset, or NaN if it is unknown."""
     if not STATUS.exists():
         return float("nan")
     line = next(line for line in STATUS.read_text().splitlines() if line.startswith("VmHWM"))
@@ -35,7 +35,7 @@ def peak_mib() -> float:
 
 
 def measure(call: Callable[[], Any]) -> tuple[float, float]:
-    """Seconds of the fastest of some calls, and MiB that a call adds at its peak."""
+    """The seconds of the fastest of several calls, and the MiB that a call adds at its peak."""
     call()
     seconds = []
     for _ in range(REPETITIONS):
@@ -44,7 +44,7 @@ def measure(call: Callable[[], Any]) -> tuple[float, float]:
         seconds.append(time.perf_counter() - start)
     if not CLEAR_REFS.exists():
         return min(seconds), float("nan")
-    CLEAR_REFS.write_text("5")  # the peak is now what is resident
+    CLEAR_REFS.write_text("5")  # resets the peak to the resident memory
     before = peak_mib()
     call()
     return min(seconds), peak_mib() - before
@@ -58,7 +58,7 @@ def show(what: str, seconds: float, mib: float, *, against: float | None = None)
 def bench_acs() -> None:
     path = DATA / "acs" / "acs_income_2018.parquet"
     if not path.exists():
-        print(f"{path.name} is not here; SHOAL_DATA can name the folder of public tables")
+        print(f"{path.name} was not found. Set SHOAL_DATA to the folder of public tables")
         return
     frame = pl.read_parquet(path, columns=QUASI_IDENTIFIERS)
     rows = len(frame)

@@ -1,21 +1,21 @@
-"""Whole processes, file in to verified release out, beside a floor and peers in the same run.
+"""Whole processes, from input file to verified release, compared with a floor and peers.
 
-Run it with ``python benchmarks/bench_end_to_end.py``; it takes some minutes. Each row is a process
-of its own: CPU seconds are user and system time of the process and its children, memory is its
-peak. The floor (``end_to_end/floor.py``) reads, codes once, counts once, masks with Shoal's own
-kernel, measures, writes, hashes, reads back and verifies, with plain polars and numpy; it runs
-right after, on the same file. Only the ratio carries over to another machine. A busy machine makes
-both slower, and not always alike: ``--runs 3`` takes the best of three. After a kernel was edited,
-and on a fresh clone, the first run compiles: take two.
+Run it with ``python benchmarks/bench_end_to_end.py``; it takes a few minutes. Each row is a
+separate process: CPU seconds are user and system time of the process and its children, memory is
+its peak. The floor (``end_to_end/floor.py``) reads, codes once, counts once, masks with Shoal's own
+kernel, measures, writes, hashes, reads back and verifies, with plain polars and numpy. It runs
+right afterwards, on the same file. Only the ratio is valid on another machine. A busy machine slows
+down both, not always equally: ``--runs 3`` takes the best of three. After a change of a kernel, and
+in a fresh clone, the first run compiles: run it twice.
 
-The targets: at most 1.7 times the floor for full-domain and Mondrian; for MDAV the kernel and 1.5
-times the rest of the floor; 2 s for an assessment of ACS; the first use on an empty compile cache
-2 s for roles and 6 s for the others; from 1 to 10 million rows at most 12 times the time.
+The targets: at most 1.7 times the floor for full-domain and Mondrian; for MDAV the kernel plus 1.5
+times the rest of the floor; 2 s for an assessment of ACS; on an empty compile cache, 2 s for roles
+and 6 s for the others; from 1 to 10 million rows at most 12 times the time.
 
-``--only NAME`` runs one work (or several, separated by commas), ``--rows N`` takes no more than N
-rows of each table, ``--profile`` tells which functions take the time, ``--growth`` runs
-full-domain from 10,000 to 10 million rows, and ``--arx JAR`` compares with ARX (needs a JDK).
-This script imports nothing large: a child's peak would include it.
+``--only NAME`` runs one task (or several, separated by commas), ``--rows N`` takes at most N rows
+of each table, ``--profile`` shows which functions take the time, ``--growth`` runs full-domain from
+10,000 to 10 million rows, and ``--arx JAR`` compares with ARX (needs a JDK). This script imports
+nothing large, because the peak of a child would include it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from typing import Any
 
 HERE = Path(__file__).resolve().parent
 DATA = Path(os.environ.get("SHOAL_DATA") or HERE.parents[1] / "shared" / "data")
-KIND = "public" if DATA.is_dir() else "invented"  # tables, which are not to be mixed
+KIND = "public" if DATA.is_dir() else "invented"  # tables, which must not be mixed
 CACHE = Path(tempfile.gettempdir()) / f"shoal-end-to-end-{getattr(os, 'getuid', int)()}-{KIND}"
 SHOAL = [sys.executable, "-c", "from shoal.app.cli import main; main()"]
 LINE = "{:<12} {:>11} {:>8} {:>7} {:>9} {:>7} {:>6}  {}"
@@ -51,7 +51,7 @@ ANONYPY_ROWS = 10_000
 
 @dataclass(frozen=True)
 class Run:
-    """What a process took."""
+    """The cost of a process."""
 
     cpu: float
     peak: float
@@ -109,7 +109,7 @@ WORKS = (
 
 
 def run(command: list[str], **environment: str) -> Run:
-    """Run a process to its end; what its children took is in."""
+    """Run a process to its end, and count its children too."""
     paths = [str(HERE), *filter(None, [os.environ.get("PYTHONPATH")])]
     known = os.environ | {"PYTHONPATH": os.pathsep.join(paths)} | environment
     known.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed package has its byte code
@@ -132,7 +132,7 @@ def best(command: list[str], runs: int, **environment: str) -> Run:
 
 
 def table(name: str, rows: int) -> Path:
-    """The file of a table, made once."""
+    """The file of a table, created once."""
     kind, _, ending = name.partition(".")
     path = CACHE / f"{kind}-{rows}.{ending}"
     if not path.exists():
@@ -143,7 +143,7 @@ def table(name: str, rows: int) -> Path:
 
 
 def write_plan(work: Work, folder: Path) -> Path:
-    """The plan that a user would write; a path is relative to it."""
+    """The plan that a user would write; paths are relative to it."""
     kind = work.table.partition(".")[0]
     lines = ["[roles]", f"quasi_identifiers = {json.dumps(work.columns)}", "", "[[steps]]"]
     lines += [f'method = "{"generalize" if work.plan else "microaggregate"}"', "k = 5", work.plan]
@@ -157,7 +157,7 @@ def write_plan(work: Work, folder: Path) -> Path:
 
 
 def command_of(work: Work, data: Path, folder: Path) -> list[str]:
-    """What follows ``shoal``."""
+    """The arguments after ``shoal``."""
     if work.name == "assess":
         return ["assess", str(data), "--quasi", ",".join(work.columns), "--json"]
     plan, out = str(write_plan(work, folder)), str(folder / "release")
@@ -165,7 +165,7 @@ def command_of(work: Work, data: Path, folder: Path) -> list[str]:
 
 
 def same(work: Work, ours: dict[str, Any], floors: dict[str, Any]) -> str:
-    """Whether both gave the same: rows, and classes as they are in the files."""
+    """Whether both files have the same number of rows and classes."""
     if work.name == "assess":
         one, other = ours["classes"]["count"], floors["before"]["classes"]
         return "same classes" if one == other else f"DIFFERENT: {one:,} and {other:,} classes"
@@ -197,7 +197,7 @@ def bench(work: Work, rows: int, asked: argparse.Namespace) -> Run:
             kernel = found["stages"]["kernel"]
             target = kernel + 1.5 * (floors.cpu - kernel)
             rest = f"kernel {kernel:.1f} s, so that the target is {target:.1f} s"
-            print(f"{'':<24} {rest}, and this is {ours.cpu / target:.1f} times it")
+            print(f"{'':<24} {rest}, and this run takes {ours.cpu / target:.1f} times that")
         if asked.profile:
             stages = ", ".join(f"{stage} {took:.2f}" for stage, took in found["stages"].items())
             print(f"the floor by stage: {stages}")
@@ -206,7 +206,7 @@ def bench(work: Work, rows: int, asked: argparse.Namespace) -> Run:
         return ours
 
 
-#: What a newcomer does first; {data}, {plan} and {out} are filled in.
+#: What a newcomer runs first; {data}, {plan} and {out} are placeholders.
 FIRST = {
     "roles": ["roles", "{data}"],
     "demo": ["demo", "--out", "{out}"],
@@ -223,7 +223,7 @@ table = sh.read({data!r}, roles=sh.Roles(identifiers=["person"], quasi_identifie
 
 
 def bench_first_use(rows: int) -> None:
-    """CPU seconds on an empty compile cache, and once more on what that left."""
+    """CPU seconds with an empty compile cache, and again with the filled one."""
     data = str(table("few.csv", rows))
     print(f"\nFirst use, {rows:,} rows: CPU s with an empty compile cache, then again")
     with tempfile.TemporaryDirectory() as name:
@@ -240,7 +240,7 @@ def bench_first_use(rows: int) -> None:
                     call = [sys.executable, "-c", STEP.format(data=data, step=command)]
                 else:
                     call = [*SHOAL, *(one.format(data=data, plan=plan, out=out) for one in command)]
-                # both, so that neither numba's nor a user's folder of compiled code is found
+                # both, to hide numba's and the user's folder of compiled code
                 taken.append(run(call, NUMBA_CACHE_DIR=str(kept), XDG_CACHE_HOME=str(kept)).cpu)
                 if turn == "cold":
                     compiled = sum(1 for _ in kept.rglob("*.nbc"))
@@ -277,9 +277,9 @@ pd.DataFrame(rows).to_parquet({out!r})
 
 
 def bench_anonypy(asked: argparse.Namespace) -> None:
-    """Mondrian by anonypy on some rows, and Shoal on the same."""
+    """Mondrian of anonypy and of Shoal on the same rows."""
     if importlib.util.find_spec("anonypy") is None:
-        print("\nanonypy is not installed; with it its Mondrian would stand here.")
+        print("\nanonypy is not installed, so its Mondrian was not run.")
         return
     rows = min(ANONYPY_ROWS, asked.rows or ANONYPY_ROWS)
     data = table("acs.parquet", rows)
@@ -293,7 +293,7 @@ def bench_anonypy(asked: argparse.Namespace) -> None:
 
 
 def bench_arx(asked: argparse.Namespace) -> None:
-    """Full-domain by ARX with the same hierarchies, limit and loss, risk included."""
+    """Full-domain search of ARX with the same hierarchies, limit and loss, including risk."""
     jar = str(Path(asked.arx).resolve())
     with tempfile.TemporaryDirectory() as name:
         run(["javac", "-cp", jar, "-d", name, str(HERE / "end_to_end" / "Arx.java")])
@@ -310,13 +310,13 @@ def bench_arx(asked: argparse.Namespace) -> None:
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description="Whole processes beside a floor.")
+    parser = argparse.ArgumentParser(description="Compare whole processes with a floor.")
     names = [*dict.fromkeys(work.name for work in WORKS), "first-use", "anonypy"]
-    parser.add_argument("--only", help=f"of {', '.join(names)}; several separated by commas")
-    parser.add_argument("--rows", type=int, help="at most so many rows")
-    parser.add_argument("--runs", type=int, default=1, help="the best of so many counts")
-    parser.add_argument("--profile", action="store_true", help="tell which functions take the time")
-    parser.add_argument("--growth", action="store_true", help="full-domain at growing sizes, only")
+    parser.add_argument("--only", help=f"one or more of {', '.join(names)}, separated by commas")
+    parser.add_argument("--rows", type=int, help="the most rows to use")
+    parser.add_argument("--runs", type=int, default=1, help="how many runs; the best counts")
+    parser.add_argument("--profile", action="store_true", help="show which functions take the time")
+    parser.add_argument("--growth", action="store_true", help="only full-domain at growing sizes")
     parser.add_argument("--arx", metavar="JAR", help="compare with ARX")
     asked = parser.parse_args()
     only = asked.only.split(",") if asked.only else names

@@ -1,16 +1,16 @@
-"""A table that does not fit: protect and verify on DuckDB under a limit of memory.
+"""A table that does not fit: protect and verify on DuckDB under a memory limit.
 
-Run it with ``python benchmarks/bench_engines.py``. It makes tables of 1, 10 and (``--largest``)
+Run it with ``python benchmarks/bench_engines.py``. It creates tables of 1, 10 and (``--largest``)
 100 million rows × 8 columns, protects each with ``memory_limit = "2GB"``, verifies the release, and
-prints processor time, peak memory and disk, and how cost grows. Each command is a process of its
-own. What must hold: a peak under 3 GB, and ten times the rows in at most twelve times the time.
+prints CPU time, peak memory and disk, and how cost grows. Each command is a separate process. The
+targets: a peak under 3 GB, and ten times the rows in at most twelve times the time.
 
-``--engine memory`` runs the same plan in memory, for comparison; ``--rows N`` takes one size.
+``--engine memory`` runs the same plan in memory, for comparison; ``--rows N`` runs one size.
 
 ``--swap`` swaps 5 million rows × 6 columns in groups of MDAV on Spark, with a master and two
-executors on this machine. Groups and multisets are counted again by plain SQL, and what chunks lose
-against one partition is measured on 200,000 rows. What must hold: every group of at least k, the
-same multisets, and at most 10 % more loss.
+executors on this machine. Plain SQL counts groups and multisets again, and the loss of chunks
+compared with one partition is measured on 200,000 rows. The targets: every group has at least k,
+the multisets are the same, and the loss is at most 10 % higher.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def make(folder: Path, rows: int) -> None:
 
 
 def run(*words: object) -> tuple[float, float, float]:
-    """The processor seconds, the peak in GB and the wall seconds of a command."""
+    """The CPU seconds, the peak in GB and the wall seconds of a command."""
     start = time.monotonic()
     child = os.posix_spawn(
         sys.executable,
@@ -103,7 +103,7 @@ def size_of(folder: Path) -> float:
 
 
 def make_numbers(folder: Path, rows: int) -> None:
-    """Write invented amounts that depend on each other, in files of half a million rows."""
+    """Write invented amounts that are correlated, in files of half a million rows."""
     import numpy as np
     import polars as pl
 
@@ -121,7 +121,7 @@ def make_numbers(folder: Path, rows: int) -> None:
 
 
 def swap(cache: Path, rows: int, k: int) -> None:
-    """Swap on two executors; count groups and multisets again, and measure what chunks lose."""
+    """Swap on two executors; count groups and multisets again, and measure the loss of chunks."""
     import duckdb
 
     import shoal as sh
@@ -172,13 +172,13 @@ def swap(cache: Path, rows: int, k: int) -> None:
     shutil.rmtree(work)
     more = lost_in_chunks(source, names, k)
     for chunks, share in more.items():
-        print(f"200,000 rows in {chunks} chunks: {share:+.1%} loss against one partition")
+        print(f"200,000 rows in {chunks} chunks: {share:+.1%} more loss than one partition")
     if not (verified and kept and least >= k and more[min(more)] <= 0.1):
         sys.exit("the swap does not hold what it must")
 
 
 def lost_in_chunks(source: Path, names: list[str], k: int) -> dict[int, float]:
-    """How much more is lost with chunks of 200,000 rows than with all of them at once."""
+    """How much more 200,000 rows lose in chunks than in one partition."""
     import polars as pl
 
     from shoal.engines.steps._chunked import _lost_in_groups

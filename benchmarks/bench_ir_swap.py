@@ -1,4 +1,4 @@
-"""IR-SWAP of ten million values beside numpy's argsort of the same values.
+"""IR-SWAP of ten million values compared with numpy's argsort of the same values.
 
 Run with ``python benchmarks/bench_ir_swap.py [rows]``. Seconds of CPU on one core, best of three
 after a first call that compiles; the last column is the share of numpy's argsort in the same run.
@@ -21,7 +21,7 @@ K = 5
 
 
 def seconds(work: Callable[[], object]) -> float:
-    """CPU seconds of the best of three runs, after one that is not counted."""
+    """CPU seconds of the best of three runs, after one warm-up."""
     work()
     best = float("inf")
     for _ in range(3):
@@ -32,13 +32,13 @@ def seconds(work: Callable[[], object]) -> float:
 
 
 def swapped(values: np.ndarray, stream: SecretStream) -> np.ndarray:
-    """The values, exchanged at random within groups of K neighbouring ranks."""
+    """The values, exchanged at random within groups of K neighboring ranks."""
     order, offsets = individual_ranking(values, K)
     return values[stream.permute_within(order, offsets)]
 
 
 def check(values: np.ndarray, after: np.ndarray) -> None:
-    """What was measured is a swap: sorted, each group has the values that it had."""
+    """Check that it was a swap: each group, sorted, has the same values as before."""
     order, offsets = individual_ranking(values, K)
     groups = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
     before, moved = values[order], after[order]

@@ -1,13 +1,13 @@
-"""The optimal full-domain search on Adult, beside what ARX needed.
+"""The optimal full-domain search on Adult, compared with ARX.
 
-Run with ``python benchmarks/bench_lattice.py [largest]`` where the public tables are. Seconds of
-CPU on one core, the best of some runs after one that compiles: of the base table (the distinct
-tuples of coded columns) and of the search. 30,162 records, 9 quasi-identifiers, 12,960 nodes,
-k = 5, loss; then the same records resampled, k in proportion, and resampled and jittered (age
-±3, every other cell redrawn with probability 0.05), k = 5. ARX's seconds were recorded on another
-run (ARX 3.9.2, its search in a cold JVM, loading apart). The targets: at most 0.25 s on Adult
-whatever the limit; a tenth of ARX's from 300,000 records on; no growth after the base table
-but that of the distinct tuples.
+Run with ``python benchmarks/bench_lattice.py [largest]`` with the public tables. Seconds of CPU on
+one core, the best of several runs after one that compiles: of the base table (the distinct tuples
+of coded columns) and of the search. 30,162 records, 9 quasi-identifiers, 12,960 nodes, k = 5, loss;
+then the same records resampled, k in proportion, and resampled and jittered (age ±3, every other
+cell redrawn with probability 0.05), k = 5. The seconds of ARX were recorded in another run (ARX
+3.9.2, its search in a cold JVM, without loading). The targets: at most 0.25 s on Adult whatever the
+limit; a tenth of ARX's from 300,000 records on; after the base table, no growth except that of the
+distinct tuples.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def adult() -> tuple[Any, list[Any], list[Any]]:
 
 
 def base_table(records: Any, maps: list[Any]) -> Base:
-    """The distinct tuples by one pass over packed keys."""
+    """The distinct tuples, in one pass over packed keys."""
     keys = np.zeros(len(records), np.uint64)
     for j, steps in enumerate(maps):
         keys *= np.uint64(steps.shape[1])
@@ -76,7 +76,7 @@ def base_table(records: Any, maps: list[Any]) -> Base:
 
 
 def resampled(records: Any, maps: list[Any], rows: int, jitter: bool) -> Any:
-    """More records: drawn with replacement, and jittered if wanted."""
+    """More records, drawn with replacement and optionally jittered."""
     rng = np.random.default_rng(0)
     drawn = records[rng.integers(0, len(records), rows)]
     if jitter:

@@ -1,10 +1,10 @@
 """Linkage of every person with every masked record: time and peak memory, tables to measurement.
 
 Run it with ``python benchmarks/bench_linkage.py``. SHOAL_DATA names the folder of public tables;
-without it, that is shared/data beside the repository. Rows are drawn from Adult with all of its 14
+the default is shared/data next to the repository. Rows are drawn from Adult with all of its 14
 columns, numbers with noise and 5 % of the other cells redrawn, so that nearly all rows differ; the
-masked table has more noise, and 10 % of the other cells redrawn. Times are seconds of the processor
-after compiling; memory is what a call adds to the peak of the process (Linux only).
+masked table has more noise, and 10 % of the other cells redrawn. Times are CPU seconds after
+compiling; memory is what a call adds to the peak of the process (Linux only).
 
 recordlinkage 0.16 (Python, its own comparison of all pairs and best match) took 27 s and 5.9 GB for
 5,000 × 5,000 records with 6 columns on the machine where 2 shared cores of an AMD EPYC ran this.
@@ -49,7 +49,7 @@ def jittered(frame: pl.DataFrame, random: np.random.Generator, amount: float) ->
 
 
 def tables(rows: int) -> tuple[Table, Table]:
-    """An original of so many rows, and the same masked."""
+    """An original with the given number of rows, and its masked table."""
     random = np.random.default_rng(0)
     adult = pl.read_parquet(DATA / "uci" / "adult.parquet").drop("income").drop_nulls()
     frame = jittered(adult[random.integers(0, len(adult), rows)], random, 0.05)
@@ -58,7 +58,7 @@ def tables(rows: int) -> tuple[Table, Table]:
 
 
 def peak_mib() -> float:
-    """The highest resident memory since the last reset, or NaN where it cannot be known."""
+    """The highest resident memory since the last reset, or NaN if it is unknown."""
     if not STATUS.exists():
         return float("nan")
     line = next(line for line in STATUS.read_text().splitlines() if line.startswith("VmHWM"))
@@ -68,7 +68,7 @@ def peak_mib() -> float:
 def show(what: str, measure: Measure, both: tuple[Table, Table], **options: Any) -> None:
     before = float("nan")
     if CLEAR_REFS.exists():
-        CLEAR_REFS.write_text("5")  # the peak is now what is resident
+        CLEAR_REFS.write_text("5")  # resets the peak to the resident memory
         before = peak_mib()
     start = time.process_time()
     found = measure(*both, **options)
@@ -91,7 +91,7 @@ def bench(rows: int, **options: Any) -> None:
 
 def main() -> None:
     if not (DATA / "uci" / "adult.parquet").exists():
-        sys.exit("adult.parquet is not here; SHOAL_DATA can name the folder of public tables")
+        sys.exit("adult.parquet was not found. Set SHOAL_DATA to the folder of public tables")
     with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere):
         bench(300)  # compiles
     print("as many persons as by default, with all masked records")

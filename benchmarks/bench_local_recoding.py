@@ -1,10 +1,10 @@
-"""Local recoding of Adult by peeling the lattice, beside ARX's best.
+"""Local recoding of Adult by peeling the lattice, compared with the best of ARX.
 
-Run with ``python benchmarks/bench_local_recoding.py`` where the public tables are. 30,162
-records, 9 quasi-identifiers, k = 5, nothing suppressed. Seconds of CPU on one core, the best of
-three after one that compiles; the loss is the mean over all cells of (values under it - 1) /
-(values of the hierarchy - 1). ARX 3.9.2 was recorded on another run: its fast iterative local
-recoding reaches 0.059 in 4.5 s. The target: 0.053 in at most 1 s, lower with refinement.
+Run with ``python benchmarks/bench_local_recoding.py`` with the public tables. 30,162 records, 9
+quasi-identifiers, k = 5, nothing suppressed. Seconds of CPU on one core, the best of three after
+one that compiles; the loss is the mean over all cells of (values under it - 1) / (values of the
+hierarchy - 1). ARX 3.9.2 was recorded in another run: its fast iterative local recoding reaches
+0.059 in 4.5 s. The target: 0.053 in at most 1 s, lower with refinement.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from shoal.kernels.peel.peel import PeelLattice
 
 
 def main() -> None:
-    """Print a line for each time given to refinement."""
+    """Print a line for each refinement time."""
     records, maps, leaves = adult()
     base = base_table(records, maps)
     domains = [float(steps.shape[1]) for steps in maps]

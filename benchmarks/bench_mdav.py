@@ -1,12 +1,11 @@
-"""MDAV at up to a million records, beside a plain numba brute force of the same run.
+"""MDAV with up to a million records, compared with a plain brute force in numba.
 
 Run with ``python benchmarks/bench_mdav.py [largest]``. Seconds of CPU on one core, the best of
-some runs after one that compiles. The brute force is the algorithm as it is written down, in
-64-bit floats: a pass over the live records for each centroid, furthest record and group. It runs
-for some rounds only; since a pass takes time in proportion to the live records, the whole is
-taken as half of all rounds at the speed of the first ones, marked ~. The targets: 1,000,000 x 6,
-k = 10 in 6 s; 100,000 x 6, k = 5 in 0.5 s; growth from 100,000 to 1,000,000 with an exponent of
-at most 1.4.
+several runs after one that compiles. The brute force is the textbook algorithm in 64-bit floats: a
+pass over the live records for each centroid, furthest record and group. It only runs the first
+rounds. The time of a pass is proportional to the live records, so the total is estimated as half of
+all rounds at the speed of the first ones, marked ~. The targets: 1,000,000 x 6, k = 10 in 6 s;
+100,000 x 6, k = 5 in 0.5 s; growth from 100,000 to 1,000,000 with an exponent of at most 1.4.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ LINE = "{:<26} {:>9,} {:>3} {:>4} {:>10.4f} {:>11} {:>8}"
 
 @njit
 def plain_rounds(points: Any, k: int, rounds: int) -> int:
-    """The first rounds of MDAV by looking at every live record; gives the groups formed."""
+    """Run the first rounds of MDAV over every live record; return the number of groups."""
     rows, columns = points.shape
     live = points.copy()
     nearest, at = np.empty(k), np.empty(k, np.int64)
@@ -79,7 +78,7 @@ def seconds(work: Callable[[], object], runs: int) -> float:
 
 
 def bench(name: str, points: Any, k: int) -> float:
-    """Measure and print one line; gives the seconds of MDAV."""
+    """Measure and print one line; return the seconds of MDAV."""
     rows, columns = points.shape
     ours = seconds(lambda: mdav(points, k), 1 if rows > 500_000 else 3)
     rounds = rows // (2 * k)

@@ -1,10 +1,9 @@
-"""MDAV on mixed records against a plain loop in float64 that forms the same groups.
+"""MDAV on mixed records, compared with a plain float64 loop that forms the same groups.
 
 Run it with ``python benchmarks/bench_mixed_mdav.py``. SHOAL_DATA names the folder of public tables;
-without it, that is shared/data beside the repository. Times are seconds of the processor after
-compiling; memory is what a run adds to the peak of the process (Linux only). The plain loop
-compares a query with every record that is left, column by column, which the compiler turns into
-vector instructions.
+the default is shared/data next to the repository. Times are CPU seconds after compiling; memory is
+what a run adds to the peak of the process (Linux only). The plain loop compares a query with every
+remaining record, column by column, which the compiler turns into vector instructions.
 """
 
 from __future__ import annotations
@@ -58,7 +57,7 @@ def adult() -> tuple[Floats, Integers]:
 
 
 def resampled(rows: int, *, missing: bool) -> tuple[Floats, Integers]:
-    """Rows drawn from Adult; numeric values that are not 0 get noise, and 5 % of codes a redraw."""
+    """Rows drawn from Adult, with noise on numbers other than 0 and 5 % of the codes redrawn."""
     numeric, codes = adult()
     if not missing:
         complete = (codes >= 0).all(axis=1)
@@ -77,7 +76,7 @@ def resampled(rows: int, *, missing: bool) -> tuple[Floats, Integers]:
 def compare(
     values: Floats, codes: Integers, weights: Floats, query: int, left: int, gaps: Floats
 ) -> None:
-    """Gower's dissimilarity of one record and each of those that are left."""
+    """Gower's dissimilarity between one record and each remaining record."""
     gaps[:left] = 0.0
     for column in range(len(values)):
         x, weight = values[column, query], weights[column]
@@ -96,7 +95,7 @@ def compare(
 def plain_loop(
     values: Floats, codes: Integers, weights: Floats, k: int, permutation: Integers
 ) -> Integers:
-    """The one-group variant by comparing with all; records that leave give way to the last."""
+    """The one-group variant that compares with all; the last record replaces one that leaves."""
     left = len(permutation)
     labels, rows, places = np.full(left, -1), np.arange(left), np.arange(left)
     gaps = np.empty(left)
@@ -152,7 +151,7 @@ def linked(records: MixedRecords) -> npt.NDArray[np.int64]:
 
 
 def peak_mib() -> float:
-    """The highest resident memory since the last reset, or NaN where it cannot be known."""
+    """The highest resident memory since the last reset, or NaN if it is unknown."""
     if not STATUS.exists():
         return float("nan")
     line = next(line for line in STATUS.read_text().splitlines() if line.startswith("VmHWM"))
@@ -160,10 +159,10 @@ def peak_mib() -> float:
 
 
 def measure(call: Callable[[], Any]) -> tuple[Any, float, float]:
-    """What a call gives, its seconds, and the MiB that it adds at its peak."""
+    """The result of a call, its seconds, and the MiB that it adds at its peak."""
     before = float("nan")
     if CLEAR_REFS.exists():
-        CLEAR_REFS.write_text("5")  # the peak is now what is resident
+        CLEAR_REFS.write_text("5")  # resets the peak to the resident memory
         before = peak_mib()
     start = time.process_time()
     result = call()
@@ -215,7 +214,7 @@ def bench_missing(numeric: Floats, codes: Integers, what: str) -> None:
 
 
 def bench_independent(rows: int) -> None:
-    """14 independent uniform columns: always with a tree, and as chosen; its boxes tell little."""
+    """14 independent uniform columns, which suit no tree: always with a tree, and as chosen."""
     records = gower(np.random.default_rng(0).random((rows, 14)), np.zeros((rows, 0), np.int64))
     permutation = np.random.default_rng(1).permutation(rows)
     calls: dict[str, Callable[[], Any]] = {
@@ -239,7 +238,7 @@ def bench_independent(rows: int) -> None:
 
 def main(sizes: list[int]) -> None:
     if not (DATA / "uci" / "adult.parquet").exists():
-        sys.exit("adult.parquet is not here; SHOAL_DATA can name the folder of public tables")
+        sys.exit("adult.parquet was not found. Set SHOAL_DATA to the folder of public tables")
     start = time.process_time()
     with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere):
         bench(200, plain=True)

@@ -1,11 +1,11 @@
-"""Mondrian: 3 million records, and Adult beside anonypy in the same run.
+"""Mondrian on 3 million records, and on Adult compared with anonypy in the same run.
 
 Run with ``python benchmarks/bench_mondrian.py``. Seconds of CPU on one core after a run that
-compiles; memory as arrays in use beside the table's own codes. The floor is one argsort of one
-column. The public tables are needed for Adult; anonypy, where it is installed, is run on the same
-30,000 records (it takes half a minute), and the mean normalised width of the boxes of both is
-told. The targets: 2 s for 3 million records by 8 attributes, a thousandth of anonypy's time with
-half its loss.
+compiles; memory as arrays in use in addition to the table's own codes. The floor is one argsort of
+one column. Adult needs the public tables. If anonypy is installed, it runs on the same 30,000
+records (this takes half a minute), and the mean normalized width of the boxes of both is printed.
+The targets: 2 s for 3 million records by 8 attributes, a thousandth of anonypy's time with half its
+loss.
 """
 
 from __future__ import annotations
@@ -96,14 +96,14 @@ def main() -> None:
             )
     found = adult()
     if found is None:
-        print("Adult is not here; SHOAL_DATA can name the folder of tables.")
+        print("Adult was not found. Set SHOAL_DATA to the folder of tables.")
         return
     codes, values = found
     seconds, boxes = min((cpu(lambda: cut(codes, values)) for _ in range(5)), key=lambda x: x[0])
     width = mean_width(boxes.lows, boxes.highs, np.bincount(boxes.labels), values)
     print(f"Adult, {len(codes):,} records: {seconds:.4f} s, mean width of a cell {width:.4f}")
     if importlib.util.find_spec("anonypy") is None:
-        print("anonypy is not installed; with it its time and loss would stand here.")
+        print("anonypy is not installed, so it was not compared.")
         return
     theirs, their_width = anonypy_width(codes, values)
     print(

@@ -1,10 +1,10 @@
 """Partitions of one core: ranking, optimal, Mondrian, V-MDAV, μ-Approx, and local search.
 
 Run with ``python benchmarks/bench_partitions.py [names of parts]``; parts are ``ranking``,
-``optimal``, ``mondrian``, ``groups``, ``refine`` and ``large``, all of them if none is named.
-Seconds of CPU, best of three after a first call that compiles. Information loss is
-100 × SSE / SST on standardised columns. SHOAL_DATA names the folder of public tables; without
-it, that is shared/data beside the repository.
+``optimal``, ``mondrian``, ``groups``, ``refine`` and ``large``, all of them by default. Seconds of
+CPU, best of three after a first call that compiles. Information loss is 100 × SSE / SST on
+standardized columns. SHOAL_DATA names the folder of public tables; the default is shared/data next
+to the repository.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Labels = npt.NDArray[np.int32]
 
 
 class Partition(Protocol):
-    """What all drivers have."""
+    """What all drivers provide."""
 
     labels: Labels
 
@@ -47,7 +47,7 @@ class Partition(Protocol):
 
 
 def seconds(work: Callable[[], object]) -> float:
-    """CPU seconds of the best of three runs, after one that is not counted."""
+    """CPU seconds of the best of three runs, after one warm-up."""
     work()
     best = float("inf")
     for _ in range(3):
@@ -77,7 +77,7 @@ def casc(name: str) -> Floats | None:
 
     path = DATA / "casc" / f"{name}.parquet"
     if not path.exists():
-        print(f"{path.name} is not here; SHOAL_DATA can name the folder of public tables")
+        print(f"{path.name} was not found. Set SHOAL_DATA to the folder of public tables")
         return None
     frame = pl.read_parquet(path)
     if name == "eia":
@@ -88,7 +88,7 @@ def casc(name: str) -> Floats | None:
 
 
 def mdav(points: Floats, k: int) -> Labels:
-    """The plain quadratic MDAV, to start the local search from."""
+    """The plain quadratic MDAV, as a start for the local search."""
     labels = np.full(len(points), -1, np.int32)
     left = np.arange(len(points))
 

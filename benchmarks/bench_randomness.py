@@ -1,8 +1,8 @@
-"""What secret randomness costs at ten million rows, beside numpy's sort and shuffle.
+"""The cost of secret randomness for ten million rows, compared with numpy's sort and shuffle.
 
-Run with ``python benchmarks/bench_randomness.py [rows]``. Seconds of CPU on one core, best of
-three after a first call that compiles; the last column is the share of numpy's argsort in the
-same run. The target: no permutation may be felt, so all stay well below an argsort.
+Run with ``python benchmarks/bench_randomness.py [rows]``. Seconds of CPU on one core, best of three
+after a first call that compiles; the last column is the share of numpy's argsort in the same run.
+The target: permutations are not noticeable, so all stay well below an argsort.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from shoal.randomness import SecretStream
 
 
 def seconds(work: Callable[[], object]) -> float:
-    """CPU seconds of the best of three runs, after one that is not counted."""
+    """CPU seconds of the best of three runs, after one warm-up."""
     work()
     best = float("inf")
     for _ in range(3):

@@ -1,10 +1,10 @@
-"""Every risk that is read from classes, on 1,121,894 records: CPU time and peak memory.
+"""Every risk from class sizes, on 1,121,894 records: CPU time and peak memory.
 
-Run it with ``python benchmarks/bench_risk.py``. SHOAL_DATA names the folder of public tables;
-without it, that is shared/data beside the repository. Each measure is taken of a table that is
-new, so its time has the grouping in it; the first line has that alone. Compiling is done before.
-Memory is what a call adds to the peak of the process (Linux only). With wildcards a twentieth of
-the cells of some columns is missing.
+Run it with ``python benchmarks/bench_risk.py``. SHOAL_DATA names the folder of public tables; the
+default is shared/data next to the repository. Each measure gets a new table, so its time includes
+the grouping; the first line has the grouping alone. Compilation is not included. Memory is what a
+call adds to the peak of the process (Linux only). With wildcards, a twentieth of the cells of some
+columns is missing.
 """
 
 from __future__ import annotations
@@ -63,9 +63,9 @@ def peak_mib() -> float:
 
 
 def measured(call: Callable[[], Any]) -> tuple[float, float]:
-    """CPU seconds, and MiB that the call adds at its peak."""
+    """CPU seconds, and the MiB that the call adds at its peak."""
     if CLEAR_REFS.exists():
-        CLEAR_REFS.write_text("5")  # the peak is now what is resident
+        CLEAR_REFS.write_text("5")  # resets the peak to the resident memory
     before, start = peak_mib(), time.process_time()
     call()
     return time.process_time() - start, peak_mib() - before

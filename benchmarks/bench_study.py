@@ -1,9 +1,9 @@
-"""What a study costs besides its work: the overhead of a task, and what a second worker gains.
+"""The overhead of a study: the cost of a task that does nothing, and the gain of a second worker.
 
-Run it with ``python benchmarks/bench_study.py``. Each number is the best of three runs, since other
-work on the machine only ever adds. Tasks of the first part do next to nothing (one measure of a
-small table); tasks of the second keep one core busy for about a second each. What others do at the
-same time takes cores from two workers first, so measure the gain on a machine that is free.
+Run it with ``python benchmarks/bench_study.py``. Each number is the best of three runs, because
+other work on the machine can only add time. Tasks of the first part do next to nothing (one measure
+of a small table); tasks of the second keep one core busy for about a second each. Other work on the
+machine slows down two workers first, so measure the gain on an idle machine.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ RUNS = 3
 
 
 def table(folder: Path, rows: int) -> Path:
-    """Numbers in as many columns as keep groups from being found fast."""
+    """A table with enough numeric columns to make grouping slow."""
     rng = np.random.default_rng(1)
     path = folder / f"people{rows}.parquet"
     pl.DataFrame({name: rng.normal(size=rows).round(3) for name in COLUMNS}).write_parquet(path)
@@ -48,7 +48,7 @@ def study(path: Path, variants: list[dict], measures: list, seeds: int) -> Study
 
 
 def seconds(given: Study, jobs: int) -> float:
-    """The time of one run into an empty folder."""
+    """The time of one run in an empty folder."""
     with tempfile.TemporaryDirectory() as out:
         start = time.perf_counter()
         ended = run(given, out, jobs=jobs)
@@ -68,7 +68,7 @@ def overhead(folder: Path) -> float:
 
 
 def gain(folder: Path) -> tuple[float, float]:
-    """The time of busy tasks with one worker and with two, workers started beforehand."""
+    """The time of busy tasks with one worker and with two, without starting the workers."""
     swap = {"method": "swap", "k": 5}
     given = study(table(folder, LARGE), [{"name": "swap", "steps": [swap]}], ["uniqueness"], BUSY)
     warm = study(table(folder, LARGE), [{"name": "swap", "steps": [swap]}], ["uniqueness"], 4)

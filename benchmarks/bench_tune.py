@@ -1,16 +1,16 @@
-"""What tuning recommends for Adult at 5 % right links, beside each technique of ``tradeoff`` alone.
+"""The plan that tuning recommends for Adult at 5 % right links, against single techniques.
 
-Run it with ``python benchmarks/bench_tune.py`` where the public tables are; it takes some minutes.
-``tune`` searches with all its defaults. Its plan is masked again under fresh seeds, and attacked
-about other persons each time. Beside it every technique of Carvalho et al. masks the same people
-alone: with each value of the paper's grid, and with values beyond it until it can change no more.
-All are attacked alike, and the same learner learns from each and is tested on the same people, whom
-the search never saw. A single technique counts from a risk of 5 % on; the plan is held to 5 % with
-its whole interval, so the comparison favours the single ones. The target: the plan's risk holds
-under every seed, and its F1 is above that of the best single technique at the same risk.
+Run it with ``python benchmarks/bench_tune.py`` with the public tables; it takes a few minutes.
+``tune`` searches with all its defaults. Its plan masks again under fresh seeds, and each time the
+attack is on other persons. For comparison, every technique of Carvalho et al. masks the same people
+alone: with each value of the paper's grid, and with values beyond it until nothing more changes.
+All get the same attack, and the same learner learns from each and is tested on the same people,
+whom the search never saw. A single technique counts if its risk is at most 5 %; the plan must stay
+below 5 % with its whole interval, so the comparison favors the single ones. The target: the plan's
+risk holds under every seed, and its F1 is above that of the best single technique at the same risk.
 
-Noise is for numbers with fractions, which Adult has not: it is given the same table with its whole
-numbers as such. ``--learner NAME`` takes another learner for everything.
+Noise needs numbers with fractions, which Adult lacks: it gets the same table with its whole numbers
+converted. ``--learner NAME`` uses another learner for everything.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ LIMIT = 0.05
 ATTACK = "distance_linkage"
 SEEDS = (11, 12, 13, 14, 15)
 WEIGHT, TARGET = "fnlwgt", "income"
-#: Beyond the paper's grids, up to where nothing more changes; suppression by what the table has.
+#: Values beyond the paper's grids, until nothing more changes; suppression depends on the table.
 BEYOND = {
     "top_bottom_code": (1.0, 0.5, 0.2, 0.1, 0.01, 0.0001),
     "add_noise": (1.2, 1.0, 0.9, 0.8, 0.7, 0.6, 0.4, 0.3, 0.2, 0.1),
@@ -70,7 +70,7 @@ def adult() -> Table:
 
 
 def judge_of(people: Table, utility: dict[str, Any], **attack: Any) -> Judge:
-    """A judge for whom no plan is beyond hope, so that every one gets its F1."""
+    """A judge that gives up no plan, so that each one gets its F1."""
     asked = ("predictive_performance", utility)
     return Judge(people, goal=Goal(min_utility=1e-9), risk=(ATTACK, attack), utility=asked)
 
@@ -83,7 +83,7 @@ def found_by(judge: Judge, steps: Any, unseen: Table, seed: int) -> tuple[float,
 
 
 def values_beyond(one: Technique, people: Table) -> tuple[float, ...]:
-    """Values beyond the grid; for suppression one for every column that may go next."""
+    """Values beyond the grid; for suppression, one for every column that can be removed next."""
     if one.method != "suppress":
         return BEYOND[one.method]
     quasi = people.roles.quasi_identifiers
@@ -91,7 +91,7 @@ def values_beyond(one: Technique, people: Table) -> tuple[float, ...]:
 
 
 def alone(one: Technique, judge: Judge, unseen: Table) -> tuple[Outcome, Outcome, bool]:
-    """The lowest risk on the grid; the most F1 at the limit, or the lowest risk without one."""
+    """The lowest risk on the grid, and the best F1 at the limit or else the lowest risk."""
 
     def outcome(value: float) -> Outcome:
         return Outcome(one.parameter, value, *found_by(judge, [one.step(value)], unseen, SEEDS[0]))
@@ -106,7 +106,7 @@ def alone(one: Technique, judge: Judge, unseen: Table) -> tuple[Outcome, Outcome
 
 
 def again(steps: Any, people: Table, unseen: Table, utility: dict[str, Any]) -> list[Any]:
-    """Risk and F1 under fresh seeds, of the masking and of the persons who are attacked."""
+    """Risk and F1 under fresh seeds, for the masking and for the choice of attacked persons."""
     return [
         found_by(judge_of(people, utility, random_state=seed), steps, unseen, seed)
         for seed in SEEDS
@@ -114,7 +114,7 @@ def again(steps: Any, people: Table, unseen: Table, utility: dict[str, Any]) -> 
 
 
 def by_the_nominal(steps: Any, people: Table) -> float:
-    """The risk by an intruder who leaves out all numbers, since noise may have drowned them."""
+    """The risk from an intruder who ignores all numbers, because noise may hide them."""
     known = [name for name in people.roles.quasi_identifiers if people.kind(name) == "text"]
     known = known or list(people.roles.quasi_identifiers)
     judged = judge_of(people, {}, known=known).judged(steps, seed=SEEDS[0], with_utility=False)
@@ -122,12 +122,12 @@ def by_the_nominal(steps: Any, people: Table) -> float:
 
 
 def show_plan(found: Tuning, runs: list[Any], seconds: float) -> None:
-    """What was recommended, and what it comes to under fresh seeds."""
+    """Print the recommended plan, and its risk and F1 under fresh seeds."""
     risks, scores = zip(*runs, strict=True)
     low, high = found.utility.interval or (float("nan"),) * 2
     print(f"tune: {found.chosen.label}, {seconds:.0f} s; {found.reason}")
     print(f"risk {found.risk.value:.3f}, F1 {found.utility.value:.3f} ({low:.3f} to {high:.3f}),")
-    print(f"where it is {found.utility.baseline:.3f} without masking.")
+    print(f"compared with {found.utility.baseline:.3f} without masking.")
     print(f"{len(runs)} fresh seeds: risk {min(risks):.4f} to {max(risks):.4f}, ", end="")
     print(f"F1 {min(scores):.3f} to {max(scores):.3f}; at most {LIMIT}: ", end="")
     print("yes" if max(risks) <= LIMIT else "NO", flush=True)
@@ -166,7 +166,7 @@ def main(utility: dict[str, Any]) -> None:
         return
     for name, score in reached.items():
         print(f"; {name} {score:.3f}, ratio {ours / score:.3f}", end="")
-    print("\nrisk by an intruder who compares no numbers: ", end="")
+    print("\nrisk from an intruder who ignores numbers: ", end="")
     print(", ".join(f"{name} {risk:.3f}" for name, risk in warier.items()))
     print(f"better than the best single technique: {_yes(ours > max(reached.values()))}")
 

@@ -1,10 +1,10 @@
-"""Kill ``shoal protect`` at random moments: there is a complete release afterwards, or none.
+"""Kill ``shoal protect`` at random moments: afterwards there is a complete release or none.
 
 Run with ``python benchmarks/kill_protect.py [--kills 50] [--rows 500000]`` (POSIX only). Half of
 the kills fall anywhere in the run and half while the release is being written; half of the runs
-replace a release that is there, which must then be the old one or the new one and nothing
-between. After every kill the release, if any, is verified from its files, and what the killed
-run left behind must be cleared by the next one. It ends with exit code 1 if anything is amiss.
+replace an existing release, which must then be the old one or the new one and nothing between.
+After every kill the script verifies the release, if any, from its files, and the next run must
+remove what the killed run left. The exit code is 1 if anything is wrong.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ k_anonymity = 5
 
 
 def make_table(rows: int) -> pl.DataFrame:
-    """Invented people; what they are like does not matter here."""
+    """Invented people."""
     draw = np.random.default_rng(1)
     return pl.DataFrame(
         {
@@ -66,7 +66,7 @@ def make_table(rows: int) -> pl.DataFrame:
 
 
 class Place:
-    """A folder with a table, a plan and the place of a release; every run happens in it."""
+    """A folder with a table, a plan and a release; every run uses it."""
 
     def __init__(self, folder: Path, rows: int) -> None:
         self.data, self.plan = folder / "people.parquet", folder / "plan.toml"
@@ -91,13 +91,13 @@ class Place:
         return [path.name for path in self.outside.glob(".release.partial-*")]
 
     def wait_for_writing(self, child: subprocess.Popen[bytes], known: set[str]) -> None:
-        """Until a new partial folder appears, or the run ends."""
+        """Wait until a new partial folder appears or the run ends."""
         while child.poll() is None and not set(self.partial_folders()) - known:
             time.sleep(0.002)
 
 
 def timed_run(place: Place) -> tuple[float, float]:
-    """Seconds of a whole run, and of its writing."""
+    """Seconds of a whole run, and of writing the release."""
     start = time.monotonic()
     child = place.start(force=place.release.exists())
     place.wait_for_writing(child, set(place.partial_folders()))
@@ -109,7 +109,7 @@ def timed_run(place: Place) -> tuple[float, float]:
 
 
 def kill_once(place: Place, *, force: bool, inside: bool, seconds: float) -> str:
-    """Kill one run after a random time, and say what it left; an accusation begins with '!'."""
+    """Kill one run after a random time, and say what it left; a failure begins with '!'."""
     before = digest(place)
     known = set(place.partial_folders())
     child = place.start(force=force)
@@ -153,7 +153,7 @@ def main() -> int:
         whole, writing = timed_run(place)
         print(f"{given.rows:,} rows; a run takes {whole:.1f} s, {writing:.1f} s of it to write")
         runs = kills = 0
-        while kills < given.kills and runs < 3 * given.kills:  # a run may end before it is killed
+        while kills < given.kills and runs < 3 * given.kills:  # a run may end before the kill
             inside, force = kills % 2 == 1, kills % 4 >= 2
             if not force:
                 shutil.rmtree(place.release, ignore_errors=True)
@@ -170,7 +170,7 @@ def main() -> int:
     for what, times in sorted(found.items()):
         print(f"{times:>4}  {what}")
     bad = sum(times for what, times in found.items() if what.startswith("!"))
-    print(f"{kills} kills in {runs} runs, {time.monotonic() - began:.0f} s: {bad} amiss")
+    print(f"{kills} kills in {runs} runs, {time.monotonic() - began:.0f} s: {bad} wrong")
     return 1 if bad or kills < given.kills else 0
 
 

@@ -1,7 +1,7 @@
 """The five techniques of Carvalho et al. in one plan, on the Adult table of the UCI archive.
 
-The table is looked for at ``uci/adult.parquet`` in the folder that SHOAL_DATA names, or in
-``shared/data`` beside the repository. Where it is not, the script says so and ends.
+The script expects ``uci/adult.parquet`` in the folder that SHOAL_DATA names, or in ``shared/data``
+next to the repository. Without the table, it says so and ends.
 
     SHOAL_DATA=/path/to/tables python examples/adult_five_techniques.py
 """
@@ -46,7 +46,7 @@ PLAN = sh.Plan(
 
 
 def read_adult() -> sh.Table:
-    """Adult without the column that repeats another, and amounts as numbers with decimals."""
+    """Adult without its redundant column, with amounts as decimal numbers."""
     import polars as pl
 
     amounts = pl.col("capital-gain", "capital-loss").cast(pl.Float64)  # noise needs decimals
@@ -56,11 +56,11 @@ def read_adult() -> sh.Table:
 
 def main() -> None:
     if not ADULT.is_file():
-        print("The Adult table is not here; SHOAL_DATA can name the folder of tables.")
+        print("The Adult table was not found. Set SHOAL_DATA to the folder of tables.")
         sys.exit(0)
     release = sh.protect(read_adult(), PLAN)
     for step in release.steps:
-        took = f", {step.removed:,} records out" if step.removed else ""
+        took = f", {step.removed:,} records removed" if step.removed else ""
         print(f"{step.method:<16} touched {', '.join(step.touched) or 'no column'}{took}")
     print()
     for name in ("marketer_risk", "uniqueness", "records_at_risk"):
@@ -72,7 +72,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         where = release.save(Path(folder) / "adult")
         sh.verify(where).raise_if_failed()
-        print(f"\nThe release of {len(release.masked):,} records verifies from its files.")
+        print(f"\nThe release of {len(release.masked):,} records was verified from its files.")
 
 
 if __name__ == "__main__":

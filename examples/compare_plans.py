@@ -1,8 +1,7 @@
-"""Several plans for one table: what each does to risk, and what it costs.
+"""Compare several plans for one table: how each changes risk, and what it costs.
 
 Prints one line per plan: k, the marketer risk, the share of records in classes below 5, the total
-variation distance of the columns, and the share of suppressed cells. Lower is better everywhere
-but for k.
+variation distance of the columns, and the share of suppressed cells. Lower is better, except for k.
 
     python examples/compare_plans.py
 """

@@ -1,8 +1,8 @@
 """What models still learn from a release: several learners, several maskings, one table.
 
-Each learner is trained on the masked records of two thirds of the people and asked about the
-original records of the others, three times; beside it stands the same learner trained on the
-original. The last column is the difference in percent, with its interval.
+Each learner trains on the masked records of two thirds of the people and predicts for the original
+records of the others, three times. For comparison, the same learner trains on the original. The
+last column is the difference in percent, with its interval.
 
     python examples/learn_from_a_release.py
 """

@@ -1,7 +1,7 @@
 """A pandas frame in, a pandas frame out.
 
-Column types stay, categories that no row has any more are gone, and so is the index: its labels
-may be the names of people.
+Column types stay. Categories that no row uses any more are dropped, and so is the index, because
+its labels may be the names of people.
 
     python examples/pandas_roundtrip.py
 """
@@ -22,7 +22,7 @@ except ImportError:
 
 def main() -> None:
     people = pd.read_csv(PEOPLE, dtype={"zip": "string", "hours_per_week": "Int64"})
-    people = people.set_index("email")  # an index of names: it must not reach the release
+    people = people.set_index("email")  # an identifying index must not reach the release
     people["sex"] = people["sex"].astype("category")
 
     roles = sh.Roles(
@@ -40,7 +40,7 @@ def main() -> None:
     assert list(masked.columns) == list(kept.columns)
     for name in kept.columns:
         print(f"{name:<16}{kept[name].dtype!s:>12} -> {masked[name].dtype}")
-    print(f"\n{len(people):,} records became {len(masked):,}; the frame given was not changed:")
+    print(f"\n{len(people):,} records became {len(masked):,}; the input frame is unchanged:")
     print(f"it still has {people['age'].nunique()} different ages, not {masked['age'].nunique()}.")
 
 

@@ -1,10 +1,10 @@
 """Train on a k-anonymous table, serve raw rows: Protector in a scikit-learn pipeline, on Adult.
 
-The model only ever learns from a release with k = 10. Later it is asked about people as they
-come, whose values are mapped to the released intervals first.
+The model only learns from a release with k = 10. Later it predicts for raw rows, whose values are
+first mapped to the released intervals.
 
-The table is looked for at ``uci/adult.parquet`` in the folder that SHOAL_DATA names, or in
-``shared/data`` beside the repository. Where it is not, the script says so and ends.
+The script expects ``uci/adult.parquet`` in the folder that SHOAL_DATA names, or in ``shared/data``
+next to the repository. Without the table, it says so and ends.
 
     SHOAL_DATA=/path/to/tables python examples/serve_raw_rows.py
 """
@@ -34,7 +34,7 @@ OTHERS = ["workclass", "occupation", "hours-per-week", "capital-gain", "capital-
 
 def main() -> None:
     if not ADULT.is_file():
-        print("The Adult table is not here; SHOAL_DATA can name the folder of tables.")
+        print("The Adult table was not found. Set SHOAL_DATA to the folder of tables.")
         return
     people = pl.read_parquet(ADULT)
     target = (people["income"].cast(pl.String).str.contains(">50K")).to_numpy()
@@ -64,7 +64,7 @@ def main() -> None:
 
 
 def categories() -> object:
-    """Text as codes; numbers as they are."""
+    """Encode text as codes; keep numbers."""
     encoder = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=np.nan)
     return make_column_transformer((encoder, text_columns), remainder="passthrough")
 

@@ -1,7 +1,7 @@
-"""From a CSV file to a release that somebody else can check.
+"""From a CSV file to a release that others can check.
 
-Reads the demo's table, says how exposed it is, protects it by a plan, writes the release folder,
-and verifies it again from its files. The release goes to the folder given as an argument, or to
+Reads the demo's table, prints how exposed it is, protects it with a plan, writes the release
+folder, and verifies it from its files. The argument is the release folder; the default is
 ``people-release`` in the current folder.
 
     python examples/steward_release.py [FOLDER]
@@ -19,15 +19,15 @@ roles = sh.Roles(
     identifiers=["name", "email"],
     quasi_identifiers=["age", "sex", "marital", "zip", "occupation"],
     sensitive=["income", "diagnosis"],
-    insensitive=["height_cm", "hours_per_week"],  # said knowingly: they leave as they are
+    insensitive=["height_cm", "hours_per_week"],  # released unchanged, by decision
 )
 plan = sh.Plan(
     [
-        sh.Suppress(max_distinct=0.7),  # nearly every zip code is different, so it goes
+        sh.Suppress(max_distinct=0.7),  # removes zip: nearly every value is different
         sh.TopBottomCode(fence=1.5, columns=["income"]),
         sh.Round(base=500, columns=["income"]),
         sh.Recode(magnitude=0.5, columns=["age"]),
-        sh.Suppress(min_class_size=5),  # whoever is still in a small crowd is taken out
+        sh.Suppress(min_class_size=5),  # removes whoever is still in a small crowd
     ],
     require=[sh.KAnonymity(5), sh.Limit("marketer_risk", at_most=0.1)],
     roles=roles,
@@ -46,7 +46,7 @@ def main(folder: Path) -> None:
     print(f"kept {len(release.masked):,} of {release.rows_before:,} records")
 
     where = release.save(folder, format="csv", source=PEOPLE, force=True)
-    print(f"\nGive away {where / 'public'}; keep {where / 'private'}.\n")
+    print(f"\nPublish {where / 'public'}; keep {where / 'private'}.\n")
 
     # Anyone who has the public half can do this without the original.
     verification = sh.verify(where)

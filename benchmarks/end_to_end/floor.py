@@ -1,11 +1,11 @@
-"""The floor: the least that a program does to give a verified release, with polars and numpy.
+"""The floor: the least work that produces a verified release, with polars and numpy.
 
 ``python -m end_to_end.floor WORK DATA HIERARCHIES OUT`` reads a table, codes each column once and
 counts the distinct combinations once. Shoal's own kernel searches. Then come the risk before and
 after, a profile of each column before and after, the penalty, labels, shuffling, writing, hashing,
-reading back, and k from the file by sorting. It prints what it found and the CPU seconds of each
-stage as JSON. It checks no input, explains nothing, keeps no groups and no keys, and attacks
-nobody: whoever is close to it wastes nothing, and nobody needs to be below it.
+reading back, and k from the file by sorting. It prints its results and the CPU seconds of each
+stage as JSON. It checks no input, explains nothing, keeps no groups and no keys, and tries no
+attack. A program close to it wastes nothing, and none needs to be below it.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from shoal.kernels.grouping import first_rows, group
 K = 5
 LIMIT = 0.02
 STAGES: dict[str, float] = {}
-_LAST = [0.0]  # from the start of the process, so that imports count
+_LAST = [0.0]  # from the start of the process, to include imports
 
 
 def stage(name: str) -> None:
-    """What was done since the last stage has this name."""
+    """Record the time since the last stage under this name."""
     now = time.process_time()
     STAGES[name] = round(STAGES.get(name, 0.0) + now - _LAST[0], 3)
     _LAST[0] = now
@@ -61,7 +61,7 @@ def risk(sizes: Any) -> dict[str, float]:
 
 
 def runs(ordered: Any) -> dict[str, int]:
-    """How many classes sorted keys have, and the smallest."""
+    """The number of classes of sorted keys, and the smallest."""
     starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
     sizes = np.diff(np.append(starts, len(ordered)))
     return {"rows": len(ordered), "classes": len(sizes), "k": int(sizes.min())}
@@ -73,7 +73,7 @@ def hashed(path: Path) -> str:
 
 
 class Tree:
-    """A hierarchy file: the code of each value at each level, and how many values that has."""
+    """A hierarchy file: the code of each value at each level, and the number of its values."""
 
     def __init__(self, path: Path) -> None:
         levels = pl.read_csv(path, separator=";", has_header=False, infer_schema=False)
@@ -95,7 +95,7 @@ def labelled(name: str, codes: Any, texts: list[str], of_row: Any) -> pl.Series:
 
 
 def verified(frame: pl.DataFrame) -> dict[str, int]:
-    """The classes of texts that were read back."""
+    """The classes of the texts as read back."""
     coded = []
     for column in frame:
         levels = column.unique()
@@ -188,7 +188,7 @@ def full_domain(data: Path, hierarchies: Path, out: Path) -> dict[str, Any]:
 
 
 def _axes(frame: pl.DataFrame, hierarchies: Path) -> list[Any]:
-    """For each column its codes, its attribute, its tree and its values, in Mondrian's order."""
+    """For each column: its codes, attribute, tree and values, in Mondrian's order."""
     from shoal.kernels.boxes.mondrian_boxes import Attribute, ordered
 
     axes: list[Any] = []
@@ -217,7 +217,7 @@ def _axes(frame: pl.DataFrame, hierarchies: Path) -> list[Any]:
 
 
 def _texts(axis: Any, lows: Any, highs: Any) -> tuple[list[str], Any]:
-    """What is released for stretches of a column, and the share of it that each takes."""
+    """The released labels for ranges of a column, and the share of it that each covers."""
     _, attribute, tree, back = axis
     if tree is None:
         ends = zip((lows + back).tolist(), (highs + back).tolist(), strict=True)
@@ -292,7 +292,7 @@ def mondrian(data: Path, hierarchies: Path, out: Path) -> dict[str, Any]:
 
 
 def _distinct(columns: list[Any]) -> Any:
-    """How often each combination of floats occurs, by their bits."""
+    """The count of each combination of floats, compared by their bits."""
     labels, counts = group(columns[0].view(np.uint64))
     for column in columns[1:]:
         if len(counts) == len(labels):

@@ -1,8 +1,8 @@
 """A command of Shoal under the profiler: which of its functions take the CPU time.
 
 ``python -m end_to_end.profiled protect ...``. Seconds are CPU seconds of the whole process, so
-that threads of polars count for the function that waits for them. What a kernel calls counts as its
-own time. The profiler makes the run slower: take the shares, not the seconds.
+polars threads count for the function that waits for them. The calls of a kernel count as its own
+time. The profiler slows down the run: use the shares, not the seconds.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ CUMULATIVE, OWN = 60, 20
 
 
 def place_of(where: tuple[str, int, str]) -> str:
-    """A function as a reader looks for it."""
+    """The name of a function, as a reader would search for it."""
     file, line, name = where
     parts = Path(file).parts
     if "shoal" in parts:

@@ -1,9 +1,9 @@
 """The tables of the end-to-end benchmark, the same on every run, and their hierarchies.
 
-``python -m end_to_end.tables NAME ROWS FOLDER`` makes one. It runs as a process of its own: the
-peak memory that the system tells of a child includes what its parent held when it started.
-SHOAL_DATA names the folder of public tables; without it, that is shared/data beside the
-repository. Where a public table is missing, one of the same shape is invented.
+``python -m end_to_end.tables NAME ROWS FOLDER`` creates one. It runs as a separate process, because
+the peak memory of a child includes what its parent held when it started. SHOAL_DATA names the
+folder of public tables; the default is shared/data next to the repository. If a public table is
+missing, one of the same shape is invented.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 
 DATA = Path(os.environ.get("SHOAL_DATA") or Path(__file__).resolve().parents[3] / "shared" / "data")
-#: The columns of each table with the number of their values.
+#: The columns of each table and their numbers of values.
 ADULT = {
     "sex": 2,
     "age": 74,
@@ -57,7 +57,7 @@ def invented_values(name: str, count: int) -> pl.Series:
 
 
 def invented(values: dict[str, int], rows: int, rng: np.random.Generator) -> pl.DataFrame:
-    """A table of the same shape: some values are frequent, most are rare."""
+    """A table of the same shape, with few frequent and many rare values."""
     columns: dict[str, Any] = {}
     for name, count in values.items():
         codes = np.minimum(rng.geometric(min(0.9, 3 / count), rows) - 1, count - 1)
@@ -66,7 +66,7 @@ def invented(values: dict[str, int], rows: int, rng: np.random.Generator) -> pl.
 
 
 def jittered(source: pl.DataFrame, rows: int, rng: np.random.Generator) -> pl.DataFrame:
-    """More records: drawn with replacement, ages moved, one cell of twenty drawn again."""
+    """More records, drawn with replacement; ages are moved and one cell in twenty is redrawn."""
     drawn = source[rng.integers(0, len(source), rows)]
     columns = []
     for series in drawn:
@@ -84,12 +84,12 @@ def jittered(source: pl.DataFrame, rows: int, rng: np.random.Generator) -> pl.Da
 
 
 def of_source(name: str, rows: int) -> pl.DataFrame:
-    """Records of a public table: a part of it, or more than it has, jittered."""
+    """A part of a public table, or more records than it has, jittered."""
     file, _, values = SOURCES[name]
     rng = np.random.default_rng(20_26)
     path = DATA / file
     if not path.is_file():
-        print(f"{file} is not here; a table of the same shape is invented.")
+        print(f"{file} was not found; a table of the same shape is invented.")
         return invented(values, rows, rng)
     source = pl.read_parquet(path).select(list(values))
     if name == "acs" and rows <= len(source):
@@ -106,7 +106,7 @@ def points(rows: int) -> pl.DataFrame:
 
 
 def few(rows: int) -> pl.DataFrame:
-    """A small table of all kinds: an identifier, numbers and texts."""
+    """A small mixed table: an identifier, numbers and texts."""
     rng = np.random.default_rng(20_26)
     numbers = {
         "hours": np.clip(rng.normal(39, 9, rows).round(), 1, 90).astype(np.int64),
@@ -119,7 +119,7 @@ def few(rows: int) -> pl.DataFrame:
 
 
 def write_hierarchies(name: str, folder: Path) -> None:
-    """One file per column: the public ones, or threes of threes of values."""
+    """One file per column: the public ones, or values grouped in threes at each level."""
     _, shelf, values = SOURCES[name]
     folder.mkdir(exist_ok=True)
     for column, count in values.items():
@@ -129,14 +129,14 @@ def write_hierarchies(name: str, folder: Path) -> None:
             continue
         lines = []
         for place, value in enumerate(invented_values(column, count).cast(pl.String)):
-            steps = [step for step in range(1, 4) if 3**step < count]  # or the lattice gets huge
+            steps = [step for step in range(1, 4) if 3**step < count]  # to keep the lattice small
             levels = [f"{step}-{place // 3**step}" for step in steps]
             lines.append(";".join([value, *levels, "*"]))
         (folder / path.name).write_text("\n".join(lines) + "\n")
 
 
 def main(name: str, rows: int, folder: Path) -> None:
-    """Write a table; what is there is whole, since it gets its name at the end."""
+    """Write a table; it gets its name at the end, so an existing file is complete."""
     kind, _, ending = name.partition(".")
     frame = {"points": points, "few": few}.get(kind, lambda n: of_source(kind, n))(rows)
     part = folder / f"{kind}-{rows}.part"

@@ -95,8 +95,8 @@ __all__ = [
     "verify",
 ]
 
-#: Where the names live. They are loaded when they are first asked for, so that the command line
-#: answers at once.
+#: The module of each name. Modules are loaded on first use, so that the command line answers
+#: at once.
 _ROOMS = {
     "shoal.masking": (
         "AddNoise",
@@ -141,7 +141,7 @@ _ROOMS = {
         "sign",
         "suggest_plan",
     ),
-    "shoal.workflow._protector": ("Protector",),  # apart: it brings scikit-learn
+    "shoal.workflow._protector": ("Protector",),  # separate: it imports scikit-learn
 }
 
 

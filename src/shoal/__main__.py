@@ -1,4 +1,4 @@
-"""``python -m shoal``: the program ``shoal``, where it is not on the path."""
+"""``python -m shoal``: the program ``shoal``, for when it is not on the path."""
 
 from shoal.app.cli import main
 

@@ -1,4 +1,4 @@
-"""Finding what a package declares, so that a new method needs no list to be entered in."""
+"""Find what a package declares, so that a new method needs no entry in a list."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ T = TypeVar("T")
 
 
 def members_of(package_name: str) -> Iterator[Any]:
-    """Everything that is defined (not imported) in the modules of a package, at any depth.
+    """Everything that the modules of a package define (not import), at any depth.
 
-    A folder that has nothing to be found, and is slow to import, says ``SEARCHED = False``.
+    A package that declares nothing of the kind, and is slow to import, sets ``SEARCHED = False``.
     """
     package = importlib.import_module(package_name)
     for place in pkgutil.iter_modules(package.__path__, f"{package_name}."):

@@ -15,7 +15,7 @@ from typing import Any
 class ShoalError(Exception):
     """Base of every error of Shoal.
 
-    ``exit_code`` is what the command line returns: 2 when the input or the call is wrong, 1 when
+    ``exit_code`` is what the command line returns: 2 if the input or the call is wrong, 1 if
     a requirement or a claim does not hold.
     """
 
@@ -27,7 +27,7 @@ class InputError(ShoalError, ValueError):
 
 
 class DoesNotApply(InputError):
-    """A measure is about something that these tables do not have; another one measures them."""
+    """A measure needs something that these tables do not have; another measure fits them."""
 
 
 class ReadError(InputError):
@@ -49,23 +49,23 @@ class PlanError(InputError):
 class UnknownName(InputError, KeyError):
     """A table has no such column, or an assessment no such measure."""
 
-    __str__ = Exception.__str__  # KeyError would quote the sentence
+    __str__ = Exception.__str__  # KeyError would put the sentence in quotes
 
 
 class UnknownAttribute(ShoalError, AttributeError):
-    """An object has no such attribute; the text says what has what was looked for."""
+    """An object has no such attribute; the text names the one to use."""
 
 
 class CallError(ParameterError, TypeError):
-    """A class or a function was called with arguments that it does not take."""
+    """A class or a function was called with arguments that it does not accept."""
 
 
 class ReleaseError(ShoalError):
-    """A release folder is missing, damaged or in the way."""
+    """A release folder is missing or damaged, or already exists."""
 
 
 class UnreachableLevel(InputError):
-    """No masking of this table could satisfy what is asked; the text says what could be."""
+    """No masking of this table could satisfy the requirement; the text says what is possible."""
 
     exit_code = 1
 
@@ -73,8 +73,8 @@ class UnreachableLevel(InputError):
 class RequirementNotMet(ShoalError):
     """The masked table does not satisfy what the plan requires; nothing was released.
 
-    ``facts`` tell a program what was required and measured, what each step did, and changes of the
-    plan that were tried and hold, where these are known.
+    ``facts`` are for programs: what was required and measured, what each step did, and changes of
+    the plan that were tried and work, if these are known.
     """
 
     exit_code = 1
@@ -91,12 +91,12 @@ class VerificationFailed(ShoalError):
 
 
 class MissingExtra(ShoalError, ImportError):
-    """An optional dependency is needed and not installed."""
+    """An optional dependency is needed but not installed."""
 
     def __init__(self, what: str, extra: str) -> None:
         super().__init__(
-            f"{what} needs an optional dependency that is not installed; "
-            f'install it with: pip install "shoal[{extra}]"'
+            f"{what} needs an optional dependency that is not installed. "
+            f'Install it with: pip install "shoal[{extra}]"'
         )
 
 
@@ -109,39 +109,39 @@ class RenamedWarning(ShoalWarning, FutureWarning):
 
 
 class NothingLeftWarning(ShoalWarning):
-    """A step had to take away all that its columns say."""
+    """A step had to remove all the information in its columns."""
 
 
 class NotProvedWarning(ShoalWarning):
-    """A search ended before it could prove that nothing better exists."""
+    """A search ended before it could prove that its result is the best."""
 
 
 class ModelMissedWarning(ShoalWarning):
-    """A step kept to a model, and what it releases does not hold it all the same."""
+    """A step kept to a model, but what it releases does not satisfy the model."""
 
 
 class SeedWarning(ShoalWarning):
-    """A seed was given: whoever learns it can undo the randomness of the release."""
+    """A seed was used: anyone who learns it can undo the randomness of the release."""
 
 
 class UnprotectedColumnWarning(ShoalWarning):
-    """A column reaches the release exactly as it came."""
+    """A column reaches the release unchanged."""
 
 
 class SourceWarning(ShoalWarning):
-    """A source is not quite the one that the plan was made for."""
+    """A source differs from the one for which the plan was made."""
 
 
 class DialectWarning(ShoalWarning):
-    """A release is written in another way than its source."""
+    """A release is written in another format or dialect than its source."""
 
 
 class DisclosureWarning(ShoalWarning):
-    """An attack that the claim does not cover was tried, and it succeeds."""
+    """An attack that the claim does not cover was tried and succeeded."""
 
 
 def quoted(names: Iterable[object], limit: int = 12) -> str:
-    """Column names for a message: quoted, comma separated, shortened after ``limit``."""
+    """Column names for a message: quoted, separated by commas, shortened after ``limit``."""
     listed = [f"'{name}'" for name in names]
     shown = ", ".join(listed[:limit]) or "none"
     return shown if len(listed) <= limit else f"{shown} and {len(listed) - limit} more"
@@ -149,7 +149,7 @@ def quoted(names: Iterable[object], limit: int = 12) -> str:
 
 @contextmanager
 def about(what: str) -> Iterator[None]:
-    """Begin every error inside with what it is about, unless it names that already."""
+    """Prefix every error inside with what it concerns, unless it already names that."""
     try:
         yield
     except ShoalError as cause:
@@ -159,22 +159,22 @@ def about(what: str) -> Iterator[None]:
 
 
 def did_you_mean(given: object, known: Iterable[str]) -> str:
-    """A hint with the nearest known name, or all of them when none is near."""
+    """A hint with the nearest known name, or with all of them if none is near."""
     names = list(known)
     near = nearest_name(given, names)
     return f"Known are {quoted(names, limit=40)}." if near is None else f"Did you mean '{near}'?"
 
 
 def nearest_name(given: object, names: Sequence[str]) -> str | None:
-    """What somebody means who gives a name that is not known: another word, a part, a slip."""
+    """The name that was probably meant by an unknown one: another word, a beginning, a typo."""
     wanted = str(given)
-    meant = [name for name in _OTHER_WORDS.get(wanted.lower(), ()) if name in names]
+    synonyms = [name for name in _OTHER_WORDS.get(wanted.lower(), ()) if name in names]
     longer = [name for name in names if len(wanted) > 2 and name.startswith(wanted)]
     near = difflib.get_close_matches(wanted, names, n=1, cutoff=0.6)
-    return next(iter((*meant, *near, *longer[:1])), None)
+    return next(iter((*synonyms, *near, *longer[:1])), None)
 
 
-#: Words of other libraries, and what they are called here, where it is there.
+#: Words of other libraries, and Shoal's names for them, used where these exist.
 _OTHER_WORDS = {
     **dict.fromkeys(["qi", "qid", "qids", "qis", "quasi"], ("quasi_identifiers",)),
     **dict.fromkeys(["id", "ids", "direct", "direct_identifiers"], ("identifiers",)),

@@ -1,4 +1,4 @@
-"""Calls and attributes that are not there: what was meant, said in one place for all classes."""
+"""Help with wrong arguments and attributes, in one place for all classes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def helpful(function: F) -> F:
-    """Say of arguments that a function does not take which ones it does.
+    """Make errors about wrong arguments say which arguments a function accepts.
 
     Examples
     --------
@@ -50,7 +50,7 @@ def helpful(function: F) -> F:
 def refuse_misfit(
     function: Callable[..., Any], given: tuple[Any, ...], named: Mapping[str, Any], called: str = ""
 ) -> None:
-    """Raise CallError where a function does not take the arguments; ``called`` names it."""
+    """Raise CallError if a function does not accept the arguments; ``called`` is its name."""
     signature, called = inspect.signature(function), called or function.__name__
     try:
         signature.bind(*given, **named)
@@ -69,12 +69,12 @@ def _misfit(
     if len(given) > len(by_place):
         others = [n for n, p in signature.parameters.items() if p.kind is p.KEYWORD_ONLY]
         if not others:
-            return f"{called} takes {len(by_place)} values at most; got {len(given)}."
+            return f"{called} accepts at most {len(by_place)} values; got {len(given)}."
         which = "the others" if {*known} - {*others} else "its parameters"
-        return f"{called} takes {which} by name; write {called}({others[0]}=...)."
+        return f"{called} accepts {which} only by name. Write {called}({others[0]}=...)."
     twice = [p.name for p in by_place[: len(given)] if p.name in named]
     if twice:
-        return f"{called} got '{twice[0]}' twice, by its place and by its name; give it once."
+        return f"{called} got '{twice[0]}' twice, by position and by name. Pass it once."
     required = [p.name for p in signature.parameters.values() if p.default is p.empty]
     lacking = [name for name in required[len(given) :] if name not in named]
     return f"{called} needs a value for '{lacking[0]}': {called}({lacking[0]}=...)."
@@ -83,13 +83,12 @@ def _misfit(
 def under_new_names(
     renamed: Mapping[str, str], given: Mapping[str, Any], called: str, *, stacklevel: int = 3
 ) -> dict[str, Any]:
-    """Arguments under their new names; warn of each old one, and refuse both names of one."""
+    """Arguments under their new names; warns about old names, and refuses both names of one."""
     old = [name for name in given if name in renamed]
     for name in old:
         if renamed[name] in given:
             raise ParameterError(
-                f"{called} got both '{renamed[name]}' and '{name}', its old name. Leave out "
-                f"'{name}'."
+                f"{called} got both '{renamed[name]}' and '{name}', its old name. Remove '{name}'."
             )
         _warn_of_old_name(name, renamed[name], called, stacklevel + 1)
     return {renamed.get(name, name): value for name, value in given.items()} if old else {**given}
@@ -105,7 +104,7 @@ def _warn_of_old_name(old: str, new: str, called: str, stacklevel: int) -> None:
 
 
 def renamed_parameters(**renamed: str) -> Callable[[F], F]:
-    """Let a function take parameters by their old names too, with a warning: ``old="new"``."""
+    """Make a function accept old parameter names too, with a warning: ``old="new"``."""
 
     def make(function: F) -> F:
         @functools.wraps(function)
@@ -118,13 +117,13 @@ def renamed_parameters(**renamed: str) -> Callable[[F], F]:
 
 
 def check_path(given: object, taker: str, cure: str) -> None:
-    """Raise InputError for what is neither a text nor a path."""
+    """Raise InputError for anything that is neither a text nor a path."""
     if not isinstance(given, (str, os.PathLike)):
-        raise InputError(f"{taker} takes a path; got {type(given).__name__}. {cure}")
+        raise InputError(f"{taker} needs a path; got {type(given).__name__}. {cure}")
 
 
 def instead(words: Mapping[str, str]) -> dict[str, str]:
-    """What to write, by each of the words that people try.
+    """What to write instead, for each word that people try.
 
     Examples
     --------
@@ -135,16 +134,16 @@ def instead(words: Mapping[str, str]) -> dict[str, str]:
 
 
 def unknown_in(module: str, name: str, known: Iterable[str]) -> UnknownAttribute:
-    """The error of a name that a module does not have."""
+    """The error for a name that a module does not have."""
     near = nearest_name(name, list(known))
     hint = "" if near is None or name.startswith("_") else f". Did you mean '{near}'?"
     return UnknownAttribute(f"module '{module}' has no attribute '{name}'{hint}")
 
 
 class _Called(ABCMeta):
-    """Calls of a class are helped as those of functions are."""
+    """Calls of classes get the same help as calls of functions."""
 
-    if not TYPE_CHECKING:  # a reader of types sees the parameters of each class
+    if not TYPE_CHECKING:  # type checkers see the parameters of each class
 
         def __call__(cls, *given, **named):
             if cls.renamed:
@@ -162,7 +161,7 @@ class _Called(ABCMeta):
 
 
 def _bare(parameter: inspect.Parameter) -> inspect.Parameter:
-    """A parameter with the type that it is declared with, and without its range.
+    """A parameter with its declared type but without its range.
 
     Examples
     --------
@@ -182,7 +181,7 @@ def _bare(parameter: inspect.Parameter) -> inspect.Parameter:
 
 
 def _under_old_name(old: str, new: str) -> property:
-    """An attribute that still has its old name; without it, to set that would change nothing."""
+    """An attribute under its old name; without this, setting it would have no effect."""
 
     def get(owner: Any) -> Any:
         _warn_of_old_name(old, new, type(owner).__name__, 3)
@@ -196,11 +195,11 @@ def _under_old_name(old: str, new: str) -> property:
 
 
 class Helpful(metaclass=_Called):
-    """Base of what people hold: it says what was meant by a parameter or attribute it lacks."""
+    """Base of the classes that people use; it helps with parameters and attributes it lacks."""
 
-    #: What to write instead, by attributes that people look for.
+    #: What to write instead, for attributes that people look for.
     _instead: ClassVar[Mapping[str, str]] = {}
-    #: The new names of parameters, by their old ones, which go on working with a warning.
+    #: New names of parameters by their old ones, which still work with a warning.
     renamed: ClassVar[Mapping[str, str]] = {}
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -208,12 +207,12 @@ class Helpful(metaclass=_Called):
         for old, new in vars(cls).get("renamed", {}).items():
             setattr(cls, old, _under_old_name(old, new))
 
-    if not TYPE_CHECKING:  # a reader of types sees the attributes of each class
+    if not TYPE_CHECKING:  # type checkers see the attributes of each class
 
         def __getattr__(self, name):
             if name.startswith("_"):
                 raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
-            if hasattr(type(self), name):  # it is there, and cannot be worked out
+            if hasattr(type(self), name):  # it exists, but computing it failed
                 return object.__getattribute__(self, name)
             raise UnknownAttribute(
                 f"A {type(self).__name__} has no attribute '{name}'. {self._meant(name)}".rstrip()
@@ -223,6 +222,6 @@ class Helpful(metaclass=_Called):
         if name in self._instead:
             return f"Write {self._instead[name]}."
         if name.endswith("_") and hasattr(type(self), "fit"):
-            return "What a step has learned is there after fit or fit_transform."
+            return "What a step learned is available after fit or fit_transform."
         near = nearest_name(name, [one for one in dir(self) if not one.startswith("_")])
         return "" if near is None else f"Did you mean '{near}'?"

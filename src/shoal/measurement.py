@@ -1,4 +1,4 @@
-"""A measurement: a value that can defend itself, and how measures are declared and found."""
+"""A measurement: a value and what is needed to judge it; how measures are declared and found."""
 
 from __future__ import annotations
 
@@ -24,10 +24,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class _PerRecord:
-    """What was measured of each record.
+    """The measure of each record; stored as one byte if yes or no, and read as 1 and 0.
 
-    Yes and no take a byte, and are 1 and 0 when asked for. What a function gives takes nothing, and
-    is made each time.
+    A function may be stored instead. It is called each time, so nothing is held per record.
     """
 
     def __get__(self, of: object | None, owner: object = None) -> npt.NDArray[np.float64] | None:
@@ -43,7 +42,7 @@ class _PerRecord:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Measurement(Helpful):
-    """One measured number with what is needed to read it.
+    """One measured number with everything that is needed to read it.
 
     Parameters
     ----------
@@ -52,9 +51,9 @@ class Measurement(Helpful):
     value : float
         The measured value.
     interval : tuple of float, optional
-        95 % confidence interval, where the value is an estimate.
+        95 % confidence interval, if the value is an estimate.
     baseline : float, optional
-        What blind guessing, or the unmasked table, would give.
+        The value for blind guessing, or for the unmasked table.
     direction : {"lower", "higher"}
         Which way is better for the people in the table (risk) or the analyst (utility).
     per_record : numpy.ndarray, optional
@@ -62,7 +61,7 @@ class Measurement(Helpful):
     details : dict
         Further plain facts: counts and shares, never a value of a cell.
     warnings : tuple of str
-        Where the value means less than it seems to.
+        Reasons why the value means less than it seems to.
 
     Examples
     --------
@@ -70,7 +69,7 @@ class Measurement(Helpful):
     >>> print(risk)
     marketer_risk = 0.25 (baseline 1, lower is better)
 
-    It can be used as a number; its value is what counts.
+    It can be used as a number: it then stands for its value.
 
     >>> risk < 0.3, float(risk), f"{risk:.0%}"
     (True, 0.25, '25%')
@@ -155,7 +154,7 @@ class Measurement(Helpful):
         return hash(float(self))
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain facts for JSON; the per-record values stay behind."""
+        """Plain facts for JSON, without the per-record values."""
         return {
             "name": self.name,
             "value": self.value,
@@ -186,7 +185,7 @@ class Measurement(Helpful):
 
 
 def _compared(by: Callable[[float, float], bool], one: Measurement, other: object) -> bool:
-    """Two values compared; what is neither a measurement nor a number cannot be."""
+    """Compare two values; anything but a measurement or a number cannot be compared."""
     if isinstance(other, (Measurement, Real)):
         return by(float(one), float(other))
     return NotImplemented
@@ -194,7 +193,7 @@ def _compared(by: Callable[[float, float], bool], one: Measurement, other: objec
 
 @dataclass(frozen=True)
 class MeasureInfo:
-    """What a measure declares about itself; the command line, docs and contracts read it."""
+    """What a measure declares about itself, for the command line, the docs and the tests."""
 
     name: str
     title: str
@@ -209,7 +208,7 @@ class MeasureInfo:
 
     @property
     def about(self) -> Literal["risk", "utility"]:
-        """Which of the two sides it measures."""
+        """Whether it measures risk or utility."""
         return "utility" if self.function.__module__.startswith("shoal.utility") else "risk"
 
     @property
@@ -219,15 +218,15 @@ class MeasureInfo:
 
     @property
     def options(self) -> dict[str, Parameter]:
-        """What it takes besides tables, by name."""
+        """What it accepts besides tables, by name."""
         return {option.name: option for option in parameters_of(self.function)}
 
     def take(self, original: Any, masked: Any, **options: Any) -> Measurement:
-        """Measure a masked table; a measure that compares is given its original too."""
+        """Measure a masked table; a measure that compares also gets its original."""
         if not self.by_counts and getattr(masked, "times", None) is not None:
             raise InputError(
-                f"The measure '{self.name}' needs single records; a tally has only combinations "
-                "with their counts."
+                f"The measure '{self.name}' needs single records, but a tally has only "
+                "combinations with their counts."
             )
         if not self.needs_original:
             return self.function(masked, **options)
@@ -237,12 +236,12 @@ class MeasureInfo:
 
     @property
     def plan_options(self) -> dict[str, Parameter]:
-        """The options that a limit of a plan can give: no table, and no draws."""
+        """The options that a limit in a plan can set: no tables and no random draws."""
         options = self.options.items()
         return {name: each for name, each in options if each.in_plan and name != "random_state"}
 
     def check_names(self, given: Iterable[Any], *, in_plan: bool = False) -> None:
-        """Raise ParameterError for the first name that is no option of the measure."""
+        """Raise ParameterError for the first name that is not an option of the measure."""
         known = self.plan_options if in_plan else self.options
         for name in given:
             if name not in known:
@@ -265,13 +264,12 @@ def measure(
 ) -> Callable[[F], F]:
     """Declare a function as a measure, so that discovery finds it.
 
-    A measure of a table alone has the form ``f(table, **options)``, one that compares the form
-    ``f(original, masked, **options)``. ``pairs`` says that it must know which row of the one is
-    which of the other, ``sensitive`` and ``target`` that it is about columns of that role.
-    ``on_request`` is why an assessment leaves it out unless it is asked for by name: it ends the
-    sentence "… was left out: ". ``by_counts`` says that combinations with their counts are enough.
-    Options that are declared with a constraint are checked before the
-    measure is taken.
+    A measure of one table has the form ``f(table, **options)``, a measure that compares has the
+    form ``f(original, masked, **options)``. ``pairs`` says that it must know which rows belong
+    together; ``sensitive`` and ``target`` say that it needs columns of that role. ``on_request``
+    is the reason why an assessment takes it only when asked by name; it ends the sentence
+    "… was left out: ". ``by_counts`` says that combinations with their counts are enough.
+    Options declared with a constraint are checked before each measurement.
     """
 
     def mark(function: F) -> F:
@@ -295,7 +293,7 @@ def measure(
 
 
 def _of_tables(function: F) -> F:
-    """A measure that says of a frame how to make a table of it."""
+    """Wrap a measure so that its error for a data frame says how to make a table from it."""
 
     @functools.wraps(function)
     def call(*tables: Any, **options: Any) -> Any:

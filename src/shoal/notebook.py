@@ -1,7 +1,7 @@
-"""How objects show themselves in a notebook: small tables and pictures, all in one style.
+"""How objects appear in a notebook: small tables and pictures, all in one style.
 
-Whatever is put into a view is escaped. Its style reaches nothing outside, takes the colours of the
-paper that it is on, light or dark, and no script runs.
+Everything in a view is escaped. Its style affects nothing outside, follows the colors of the page,
+light or dark, and no script runs.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ img { max-width: 100%; background: #fff; }
 
 
 def _scoped(rules: str) -> str:
-    """Rules that apply inside of a view only."""
+    """Rules that apply only inside a view."""
     lines = []
     for rule in rules.strip().splitlines():
         selectors, _, declarations = rule.partition("{")
@@ -50,11 +50,11 @@ _LONGEST = 80
 
 
 class Html(str):
-    """A text that is HTML already."""
+    """A text that is already HTML."""
 
 
 def view(title: str, *parts: Html | str, quiet: str = "") -> str:
-    """One ``div`` with a title and what is below it: tables, pictures, and sentences.
+    """One ``div`` with a title and its content below: tables, pictures and sentences.
 
     Examples
     --------
@@ -65,16 +65,16 @@ def view(title: str, *parts: Html | str, quiet: str = "") -> str:
     <p>Of 3 rows.</p>
     </div>
     """
-    said = [part if isinstance(part, Html) else Html(f"<p>{_cell(part)}</p>") for part in parts]
+    texts = [part if isinstance(part, Html) else Html(f"<p>{_cell(part)}</p>") for part in parts]
     head = f"<p><strong>{_cell(title)}</strong></p>"
     below = [f'<p class="quiet">{_cell(quiet)}</p>'] if quiet else []
-    return "\n".join([f'<div class="{CLASS}">', STYLE, head, *said, *below, "</div>"])
+    return "\n".join([f'<div class="{CLASS}">', STYLE, head, *texts, *below, "</div>"])
 
 
 def listing(
     head: Sequence[str], rows: Iterable[Sequence[Any]], *, title: str = "", of: str = "rows"
 ) -> Html:
-    """A table; numbers stand on the right, and of very many rows the first are shown.
+    """A table with numbers aligned right; of very many rows, only the first are shown.
 
     Examples
     --------
@@ -106,30 +106,30 @@ def listing(
 
 
 def picture(svg: bytes, about: str) -> Html:
-    """A drawing that brings its own paper."""
+    """A drawing with its own background."""
     data = base64.b64encode(svg).decode()
-    said = html.escape(clean(about), quote=True)
-    return Html(f'<p><img alt="{said}" src="data:image/svg+xml;base64,{data}"></p>')
+    alternative = html.escape(clean(about), quote=True)
+    return Html(f'<p><img alt="{alternative}" src="data:image/svg+xml;base64,{data}"></p>')
 
 
 def number(value: float) -> str:
-    """A number for people: thousands apart, and no more digits than one reads."""
+    """A number for people: with thousands separators, and no more digits than anyone reads."""
     if not math.isfinite(value):
         return "none" if math.isnan(value) else "endless" if value > 0 else "-endless"
     if float(value).is_integer() and abs(value) < 1e15:
         return f"{int(value):,}"
-    if 1e-9 <= abs(value) < 1e-4:  # in full, since one reads the noughts and not an exponent
+    if 1e-9 <= abs(value) < 1e-4:  # in full: zeros read better than an exponent
         return f"{value:.{1 - math.floor(math.log10(abs(value)))}f}".rstrip("0")
     return f"{value:,.1f}" if 1000 <= abs(value) < 1e15 else f"{value:.4g}"
 
 
 def clean(text: str) -> str:
-    """A text without what a page cannot hold or what would turn its direction of writing."""
+    """A text without characters that a page cannot hold or that change the writing direction."""
     return "".join("\ufffd" if _is_unfit(character) else character for character in str(text))
 
 
 def short(text: str) -> str:
-    """A name that fits a page: the middle of a very long one is left out."""
+    """A name that fits a page: a very long one loses its middle."""
     whole = clean(text)
     if len(whole) <= _LONGEST:
         return whole

@@ -1,12 +1,12 @@
-"""Parameters are declared once, with their allowed range; here they are checked and described.
+"""Parameters are declared once, with their allowed range; this module checks and describes them.
 
 A method or model is a dataclass whose fields are annotated with a constraint::
 
     k: Annotated[int, Integer(minimum=2)]
 
-:class:`Parametrized` checks every field when an object is made, words the error, and gives the
+:class:`Parametrized` checks every field when an object is created, words the error, and passes the
 parameters to plans, to ``shoal methods`` and to scikit-learn's ``get_params``. A measure is a
-function whose keywords are annotated in the same way; ``@measure`` checks them when it is called.
+function whose keywords are annotated in the same way; ``@measure`` checks them on each call.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Constraint(ABC):
-    """What a declared parameter accepts, in code and in words."""
+    """The values that a declared parameter accepts, in code and in words."""
 
     words: str
-    #: Whether a value must stay out of everything public.
+    #: Whether a value must never become public.
     private: bool = False
-    #: Whether a plan can hold a value: a table is none.
+    #: Whether a plan can hold a value; it cannot hold a table.
     in_plan: bool = True
-    #: Turns what a plan holds into what the method takes.
+    #: Turns what a plan holds into what the method accepts.
     read: Callable[[Any], Any] | None = None
 
     @abstractmethod
@@ -48,11 +48,11 @@ class Constraint(ABC):
         return self.words
 
     def shown(self, value: Any) -> str:
-        """What was given, for an error; a private value may be a password, so only its type."""
+        """The value in an error; for a private value only the type, as it may be a password."""
         return type(value).__name__ if self.private else _shown(value)
 
     def relocate(self, value: Any, folder: Any) -> Any:
-        """A value as a plan holds it, with paths relative to the plan's folder made good."""
+        """Resolve the paths in a plan's value, which are relative to the plan's folder."""
         return value
 
 
@@ -84,7 +84,7 @@ class Real(Constraint):
             return False
         try:
             number = float(value)
-        except OverflowError:  # a whole number may be larger than any other
+        except OverflowError:  # an integer may exceed every float
             return False
         return (
             math.isfinite(number)
@@ -142,7 +142,7 @@ class OneColumn(Text):
 
 @dataclass(frozen=True)
 class Condition(Text):
-    """A condition over the cells of a row, as in SQL: private, since it may quote a cell."""
+    """A condition on the cells of a row, as in SQL: private, because it may quote a cell."""
 
     words = "a condition as in SQL"
     private = True
@@ -166,7 +166,7 @@ class ColumnNames(Constraint):
 
 @dataclass(frozen=True)
 class Population(Constraint):
-    """A table of the population, or the path of its file; a plan holds the path alone."""
+    """A table of the population, or the path of its file; a plan holds only the path."""
 
     words = "a table or the path of its file"
     private = True
@@ -180,7 +180,7 @@ class Tree(Constraint):
     """A hierarchy of values: an object that numbers the nodes above them, or the path of one."""
 
     words = "a hierarchy or the path of its file"
-    #: A path names folders of a machine, and a list of values may name people.
+    #: A path reveals folders of a machine, and a list of values may name people.
     private = True
 
     def accepts(self, value: Any) -> bool:
@@ -189,7 +189,7 @@ class Tree(Constraint):
 
 @dataclass(frozen=True)
 class Secret(Constraint):
-    """A seed for repeatable tests: never in anything public, since it undoes the masking."""
+    """A seed for repeatable tests: never public, because it undoes the masking."""
 
     words = "an integer ≥ 0, or None for the operating system's entropy"
     private = True
@@ -200,9 +200,9 @@ class Secret(Constraint):
 
 @dataclass(frozen=True)
 class Fits(Constraint):
-    """What one test accepts, with the words for it; a plan may not be able to hold it.
+    """What a test function accepts, with the words for it; a plan may be unable to hold it.
 
-    ``read`` turns what a plan or a study's file holds into what is meant.
+    ``read`` turns what a plan or a study's file holds into the value.
     """
 
     words: str
@@ -236,21 +236,21 @@ class Parameter:
 
     @property
     def optional(self) -> bool:
-        """Whether None is accepted: it is when None is the default."""
+        """Whether None is accepted, which is so if None is the default."""
         return not self.required and self.default is None
 
     @property
     def private(self) -> bool:
-        """Whether the value must stay out of everything public."""
+        """Whether the value must never become public."""
         return self.constraint.private
 
     @property
     def in_plan(self) -> bool:
-        """Whether a plan can hold a value: a table is none."""
+        """Whether a plan can hold a value; it cannot hold a table."""
         return self.constraint.in_plan
 
     def check(self, value: Any, of: str) -> None:
-        """Raise ParameterError for a value outside the declared range; ``of`` says whose it is."""
+        """Raise ParameterError for a value outside the declared range; ``of`` names its owner."""
         if (value is None and self.optional) or self.constraint.accepts(value):
             return
         raise ParameterError(
@@ -259,7 +259,7 @@ class Parameter:
         )
 
     def read(self, value: Any) -> Any:
-        """A value as a plan holds it, turned into what the method takes."""
+        """Turn a value from a plan into what the method accepts."""
         return value if self.constraint.read is None else self.constraint.read(value)
 
 
@@ -308,21 +308,21 @@ def checked(function: F) -> F:
 class Parametrized(Helpful):
     """Base of every method and model: a dataclass that checks its declared parameters.
 
-    ``called`` is what errors call it, where that is not the name of the class.
+    ``called`` is its name in errors, if that is not the name of the class.
     """
 
     called: ClassVar[str | None] = None
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        if "__repr__" not in vars(cls):  # else a dataclass writes one that shows everything
+        if "__repr__" not in vars(cls):  # otherwise a dataclass writes one that shows everything
             cls.__repr__ = Parametrized.__repr__  # type: ignore[method-assign]
 
     def __post_init__(self) -> None:
         self.check_parameters()
 
     def __repr__(self) -> str:
-        """The parameters that were given; of private ones, a seed for example, not the value."""
+        """The changed parameters; for private ones, such as a seed, not the value."""
         private = {p.name for p in parameters_of(type(self)) if p.private}
         shown = (
             f"{name}={'<private>' if name in private else repr(value)}"
@@ -331,7 +331,7 @@ class Parametrized(Helpful):
         return f"{type(self).__name__}({', '.join(shown)})"
 
     def _repr_html_(self) -> str:
-        """Each parameter with its value and what it may be."""
+        """Each parameter with its value and its allowed range."""
         given = self.changed_params()
         rows = (
             (
@@ -372,7 +372,7 @@ class Parametrized(Helpful):
         }
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
-        """Take what a pickle or a copy holds; an earlier version may have written old names."""
+        """Restore a pickle or a copy; an earlier version may have used old names."""
         for name, value in state.items():
             object.__setattr__(self, self.renamed.get(name, name), value)
 
@@ -389,7 +389,7 @@ class Parametrized(Helpful):
 
 
 def check_parameter_name(cls: type, name: str, *, called: str = "") -> str:
-    """The name itself if it is declared, else ParameterError with the nearest one."""
+    """The name itself if it is declared; otherwise ParameterError with the nearest one."""
     known = [p.name for p in parameters_of(cls)]
     if name not in known:
         raise ParameterError(
@@ -399,7 +399,7 @@ def check_parameter_name(cls: type, name: str, *, called: str = "") -> str:
 
 
 def _shown(value: Any) -> str:
-    """A plain value as it is written; of anything else the type, since a frame shows its cells."""
+    """A plain value as written; for anything else the type, since a frame would show its cells."""
     if not _is_plain(value):
         return f"something of type {getattr(value, '__name__', type(value).__name__)}"
     text = repr(value)

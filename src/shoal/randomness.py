@@ -1,8 +1,8 @@
 """The only source of randomness: a ChaCha20 keystream under a secret 256-bit key.
 
-Groups can be recomputed from a release, so whoever knows the random numbers can undo every swap:
-they are a key and come from a cipher. Without a seed the key is the operating system's entropy;
-an integer seed is for tests. Nothing global: a stream is made once and handed down.
+Groups can be recomputed from a release, so anyone who knows the random numbers can undo every swap.
+The numbers are therefore a key and come from a cipher. By default the key is the operating system's
+entropy; an integer seed is for tests. Nothing is global: a stream is made once and passed on.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Origin = Literal["entropy", "seed", "key"]
 
-_entropy = secrets.token_bytes  # of the operating system
+_entropy = secrets.token_bytes  # from the operating system
 
-_CHUNK = 1 << 16  # words per call of a kernel: half a megabyte, which stays in the cache
+_CHUNK = 1 << 16  # words per kernel call: half a megabyte stays in the cache
 _ZEROS = bytes(8 * _CHUNK)
-_LONGEST = 2**32 * 64  # bytes after which the block counter of RFC 8439 would start again
+_LONGEST = 2**32 * 64  # bytes until the block counter of RFC 8439 would restart
 _EXACT = 2**53  # every integer up to here is a float64
 _FINENESS = 30  # a grid step is at most 2**-30 of the smallest scale
-_HEADROOM = 48.0  # scales of room for noise, passed with a probability of exp(-48)
+_HEADROOM = 48.0  # room for noise in scales, exceeded with probability exp(-48)
 
 
 class SecretStream:
     """A secret stream of random words, and everything that Shoal draws from it.
 
-    Make one with :meth:`from_state`, derive one child for each step, column or worker with
-    :meth:`derive`, and draw from a child in one thread of one process. A stream can be neither
-    copied nor pickled: a copy would draw the same words again, a pickle would carry the key.
+    Create one with :meth:`from_state`, derive one child for each step, column or worker with
+    :meth:`derive`, and draw from a child in one thread of one process. A stream cannot be
+    copied or pickled: a copy would draw the same words again, a pickle would contain the key.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ class SecretStream:
         if len(key) != 32:
             raise InputError(f"The key of a SecretStream has 32 bytes; got {len(key)}.")
         self._secret = key
-        # The nonce may be constant: no key is used for two streams.
+        # The nonce may be constant, because no key is used for two streams.
         self._keystream = Cipher(ChaCha20(key, bytes(16)), mode=None).encryptor()
         self._drawn = 0
         self.origin = origin
@@ -79,21 +79,21 @@ class SecretStream:
         Parameters
         ----------
         random_state : int, optional
-            None draws a new 256-bit key. An integer ≥ 0 gives the same numbers again and a
-            SeedWarning: a seed can be guessed, and whoever has it can undo the release.
+            None draws a new 256-bit key. An integer ≥ 0 repeats the same numbers and emits a
+            SeedWarning: a seed can be guessed, and anyone who has it can undo the release.
         stacklevel : int
-            Which caller the warning points at: 2 is the line that calls this method.
+            The caller at which the warning points: 2 is the line that calls this method.
         """
         if random_state is None:
             return cls(_entropy(32), origin="entropy")
         if isinstance(random_state, bool) or (seed := _index(random_state)) < 0:
             raise InputError(
                 "The random_state must be an integer ≥ 0, or None for the operating system's "
-                "entropy; got something else, which is not shown since it may be a secret."
+                "entropy. Got something else, which is not shown because it may be a secret."
             )
         warnings.warn(
-            "A random_state was given, so the result can be repeated and, by whoever learns or "
-            "guesses the seed, undone. Keep it as secret as the original table, or leave it out.",
+            "A random_state was set, so anyone who learns or guesses the seed can repeat and undo "
+            "the result. Keep it as secret as the original table, or remove it.",
             SeedWarning,
             stacklevel=stacklevel,
         )
@@ -103,7 +103,7 @@ class SecretStream:
 
     @classmethod
     def from_key_hex(cls, key_hex: str, *, origin: Origin = "key") -> SecretStream:
-        """The stream of a key as :attr:`key_hex` gives it, from its beginning."""
+        """The stream of a key in the form of :attr:`key_hex`, from its beginning."""
         try:
             key = bytes.fromhex(key_hex)
         except ValueError:
@@ -112,15 +112,15 @@ class SecretStream:
 
     @classmethod
     def public(cls, *purpose: str) -> SecretStream:
-        """Draws that anybody can repeat: they choose whom to measure, and protect nobody.
+        """Draws that anyone can repeat: they choose whom to measure, and protect nobody.
 
-        Whoever verifies a release must measure the same records.
+        Anyone who verifies a release must measure the same records.
         """
         return cls.from_key_hex("00" * 32).derive(*purpose)
 
     @property
     def key_hex(self) -> str:
-        """The key, for the private half of a release only: it undoes the masking."""
+        """The key, only for the private half of a release: it undoes the masking."""
         return self._secret.hex()
 
     def __repr__(self) -> str:
@@ -128,15 +128,16 @@ class SecretStream:
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise TypeError(
-            "A SecretStream is neither pickled nor copied, since its key undoes a release and a "
-            "copy draws the same words again; derive one per worker and hand over its key_hex."
+            "A SecretStream cannot be pickled or copied, because its key undoes a release and a "
+            "copy draws the same words again. Derive one per worker and pass on its key_hex."
         )
 
     def derive(self, *purpose: str) -> SecretStream:
-        """An independent child stream for a purpose, whatever was drawn before.
+        """An independent child stream for a purpose, regardless of earlier draws.
 
-        The same purpose gives the same child, so use each once: name the step and its place in
-        the plan, then the column. ``("ab", "c")`` and ``("a", "bc")`` are different purposes.
+        The same purpose gives the same child, so use each purpose once: name the step and its
+        place in the plan, then the column. ``("ab", "c")`` and ``("a", "bc")`` are different
+        purposes.
         """
         return SecretStream(self._subkey(32, b"shoal/derive", purpose), origin=self.origin)
 
@@ -169,12 +170,12 @@ class SecretStream:
         return np.ldexp(bits.astype(np.float64), -53)
 
     def integers_below(self, bounds: npt.ArrayLike) -> Integers:
-        """For each bound one integer in 0 … bound - 1, all exactly equally likely."""
+        """For each bound, one integer in 0 … bound - 1, all exactly equally likely."""
         from shoal.kernels.shuffling import fill_below
 
         below = _integers(bounds, "bounds")
         if below.size and below.min() < 1:
-            raise InputError("Integers can be drawn below bounds ≥ 1 only; got a smaller bound.")
+            raise InputError("Integers need bounds of at least 1; got a smaller bound.")
         results = np.empty(below.size, np.int64)
         kernel = functools.partial(fill_below, results, below)
         self._feed(kernel, [0], done=below.size, expected=below.size)
@@ -187,17 +188,17 @@ class SecretStream:
         return order
 
     def permute_within(self, order: npt.ArrayLike, offsets: npt.ArrayLike) -> Integers:
-        """One uniform permutation inside each group of a partition, drawn once.
+        """One uniform permutation within each group of a partition, drawn once.
 
-        No draw is repeated because it left a group as it was: a pair stays unswapped half of the
-        time. Only so is every row of a group of k equally likely, 1/k, to be the source.
+        A draw that leaves a group unchanged is not repeated: a pair stays unswapped half of the
+        time. Only then is each of the k rows of a group equally likely, 1/k, to be the source.
 
         Parameters
         ----------
         order : array of int
-            All rows, those of a group next to each other.
+            All rows, with those of a group adjacent.
         offsets : array of int
-            Where each group begins in ``order``, then the number of rows.
+            The start of each group in ``order``, then the number of rows.
 
         Returns
         -------
@@ -240,23 +241,23 @@ class SecretStream:
         """Values with Laplace noise that the last bits of the result cannot undo.
 
         Laplace noise added in float64 leaks: only some floats near x can be a sum x + noise, and
-        another x' reaches other ones, so that the last bits of a published number rule out most
+        another x' reaches other floats, so the last bits of a published number rule out most
         originals (Mironov 2012). Here nothing is rounded after the noise:
 
         1. one grid, a power of two, serves the whole column, and values are rounded to it first;
-        2. the noise is a whole number k of grid steps with probability proportional to
-           exp(-|k| · grid / scale), drawn with integers alone (Canonne, Kamath and Steinke
-           2020, Algorithm 2), so that every k has its exact probability, also far out;
+        2. the noise is an integer number k of grid steps with probability proportional to
+           exp(-|k| · grid / scale), drawn using only integers (Canonne, Kamath and Steinke
+           2020, Algorithm 2), so that every k has its exact probability, even far out;
         3. the sum is an integer, clamped to ±2**53 steps, hence an exact float64.
 
-        So every record can become every point of one set, the multiples of the grid up to
+        Therefore every record can become every point of one set, the multiples of the grid up to
         ±2**53 steps. Scales are rounded up to whole steps, by less than 2**-30 of them unless
         float64 is too coarse for that at the largest value: there is never less noise than
-        asked for. The clamp is met with a probability below exp(-48) per record.
+        requested. The clamp is reached with a probability below exp(-48) per record.
 
-        It is no differential privacy where scales, or the range behind them, come from the
-        data. The default grid tells the order of magnitude of the smallest scale or the largest
-        value (a fixed one does not). Noise on several releases of one value averages out.
+        This is not differential privacy if scales, or the range behind them, come from the
+        data. The default grid reveals the order of magnitude of the smallest scale or the largest
+        value (a fixed grid does not). Noise on several releases of one value averages out.
 
         Parameters
         ----------
@@ -265,7 +266,7 @@ class SecretStream:
         scales : float or array of float
             Scale of the Laplace distribution (its mean absolute deviation), above 0.
         grid : float, optional
-            A power of two; :func:`laplace_grid` of the values and scales if not given.
+            A power of two; by default :func:`laplace_grid` of the values and scales.
 
         Examples
         --------
@@ -289,9 +290,9 @@ class SecretStream:
     def keyed_hash(self, row_keys: npt.ArrayLike, *purpose: str) -> Words:
         """64 bits per row key: the same for the same key and purpose, wherever it is computed.
 
-        SipHash-2-4 of the key's 8 little-endian bytes under a secret that belongs to the
-        purpose. Nothing is drawn from the stream. Rows are sampled by comparing hashes, which
-        gives the same sample whatever the order and partition of the rows.
+        This is SipHash-2-4 of the key's 8 little-endian bytes with a secret for the purpose.
+        Nothing is drawn from the stream. Sampling compares these hashes, which gives the same
+        sample whatever the order and partition of the rows.
         """
         from shoal.kernels.shuffling import siphash
 
@@ -309,7 +310,7 @@ class SecretStream:
     def _feed(
         self, kernel: Callable[..., Any], state: list[int], *, done: int, expected: int
     ) -> None:
-        """Give a kernel words until the first number of its state says that it is done."""
+        """Pass words to a kernel until the first number of its state says that it is done."""
         words = self.words(0)
         while state[0] < done:
             fresh = self.words(min(expected + 16, _CHUNK))
@@ -321,8 +322,8 @@ class SecretStream:
 def laplace_grid(values: npt.ArrayLike, scales: npt.ArrayLike) -> float:
     """The power of two on which :meth:`SecretStream.laplace_on_grid` rounds by default.
 
-    At most 2**-30 of the smallest scale, but coarse enough that the largest value with its
-    noise is an exact float64 on it.
+    It is at most 2**-30 of the smallest scale, but coarse enough that the largest value with its
+    noise is still an exact float64.
     """
     exact, wanted = _noise_arguments(values, scales)
     return _checked_grid(None, exact, wanted)
@@ -339,8 +340,8 @@ def _checked_grid(grid: float | None, values: Floats, scales: Floats) -> float:
         return max(finest, math.ldexp(1.0, math.frexp(smallest)[1] - 1 - _FINENESS))
     if not math.isfinite(grid) or math.frexp(grid)[0] != 0.5 or grid < finest:
         raise InputError(
-            "The grid must be a power of two and coarse enough for exact sums; "
-            "what laplace_grid gives for the same values and scales always is."
+            "The grid must be a power of two and coarse enough for exact sums. "
+            "Use laplace_grid of the same values and scales."
         )
     return grid
 
@@ -349,7 +350,7 @@ def _noise_arguments(values: npt.ArrayLike, scales: npt.ArrayLike) -> tuple[Floa
     given, asked = np.asarray(values), np.asarray(scales)
     if given.ndim != 1 or asked.shape not in ((), given.shape):
         raise InputError("Noise needs one column of values, and one scale or one for each value.")
-    # Checked here, since numpy's own error would quote the cell that is no number.
+    # Checked here, because numpy's own error would quote the cell that is not a number.
     if any(array.size and array.dtype.kind not in "fiu" for array in (given, asked)):
         raise InputError(f"Noise needs numbers; got {given.dtype} and scales of {asked.dtype}.")
     exact, wanted = given.astype(np.float64, copy=False), asked.astype(np.float64, copy=False)
@@ -367,7 +368,7 @@ def _integers(values: npt.ArrayLike, called: str) -> Integers:
             f"The {called} must be a one-dimensional array of integers; "
             f"got {array.ndim} dimensions of {array.dtype}."
         )
-    # Writable and contiguous, else numba would compile the kernel once more.
+    # Writable and contiguous; otherwise numba would compile the kernel again.
     return np.require(array, np.int64, ["C", "W"])
 
 

@@ -40,7 +40,7 @@ def command_line(repository) -> dict[str, str]:
 
 def test_every_command_has_a_section_and_a_line_in_the_list(command_line):
     assert set(command_line) == {"", *COMMANDS}
-    assert set(re.findall(r"^shoal (\w+)", command_line[""], flags=re.M)) == set(COMMANDS)
+    assert set(re.findall(r"^\| \[`shoal (\w+)`", command_line[""], flags=re.M)) == set(COMMANDS)
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -50,6 +50,14 @@ def test_every_option_is_documented(name, command_line, repository):
         told += (repository / "docs" / PAGES[name]).read_text("utf-8")
     named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", told))
     assert sorted(options_of(COMMANDS[name]) - EVERYWHERE - named) == []
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_is_not_cut_off(name):
+    """A line of a docstring that is not indented would be lost."""
+    helps = {p.name: p.help for p in COMMANDS[name].params if getattr(p, "help", None)}
+    assert len(helps) > 1
+    assert {key: help for key, help in helps.items() if help.rstrip()[-1] not in ".)"} == {}
 
 
 def test_options_of_the_program_itself_are_documented(command_line):

@@ -130,7 +130,7 @@ def test_a_column_without_any_value_has_nothing_to_list(shoal, tmp_path):
     ("text", "part"),
     [
         ("", "is empty"),
-        ("Bern;CH\nBern;DE\nJena;DE\nKiel;DE\nGraz;AT\n", "come again"),
+        ("Bern;CH\nBern;DE\nJena;DE\nKiel;DE\nGraz;AT\n", "repeated"),
         ("Bern;CH;EU\nJena;DE\nKiel;DE\nGraz;AT\n", "of the 4 lines"),
         ("Bern;CH;EU\nJena;CH;US\nKiel;DE;EU\nGraz;AT;EU\n", "more than one parent"),
         ("town;land\n", "lacks 4 of its 4 values"),

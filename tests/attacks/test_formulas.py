@@ -81,7 +81,7 @@ def test_the_release_says_so_and_verifies(tmp_path, format, formulas):
     assert told["names"] == [NAME]
     assert set(told["cells"]) == {NAME, "same"}
     assert told["cells"]["same"] == 2 * (len(PAYLOADS) - 2)  # two have their apostrophe already
-    assert "begin like a formula" in (out / "public" / "report.html").read_text()
+    assert "begin like a spreadsheet formula" in (out / "public" / "report.html").read_text()
 
 
 def test_kept_where_it_is_asked_for(tmp_path):
@@ -108,7 +108,7 @@ def test_the_command_line_does_and_says_the_same(tmp_path, formulas):
     words += ["--out", tmp_path / "out", "--format", "tsv", "--formulas", formulas]
     told = CliRunner().invoke(app, [str(word) for word in words])
     assert told.exit_code == 0, told.output
-    assert ("do not have an apostrophe" in " ".join(told.output.split())) == (formulas == "keep")
+    assert ("do not start" in " ".join(told.output.split())) == (formulas == "keep")
     names, *_ = rows_of(tmp_path / "out", "tsv")
     assert names[0] == (f"'{NAME}" if formulas == "neutralise" else NAME)
 

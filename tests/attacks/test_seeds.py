@@ -154,7 +154,7 @@ class TestAModelThatRestsOnChance:
         out = release.save(tmp_path / "out")
         (claim,) = json.loads((out / "public/release.json").read_text())["claims"]
         assert claim["rests_on_seed"] is True
-        assert "under a seed" in (out / "public/report.html").read_text()
+        assert "with a seed" in (out / "public/report.html").read_text()
         assert str(SEED) not in "".join(p.read_text() for p in (out / "public").glob("*.[hj]*"))
         found = verify(out, original=people())
         assert found.holds

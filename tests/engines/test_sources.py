@@ -164,7 +164,7 @@ BROKEN = {
     "no record": ({"a.csv": b"alter,member,born,wage,ill,Wohn ort\n"}, "no records"),
     "an empty file": ({"a.csv": b""}, "'a.csv' is empty"),
     "a ragged line": ({"a.csv": b"alter,member\n1,2\n3\n"}, "Line 3 of 'a.csv'"),
-    "the same column twice": ({"a.csv": b"alter,alter\n1,2\n"}, "more than once"),
+    "the same column twice": ({"a.csv": b"alter,alter\n1,2\n"}, "'alter'"),
     "another encoding": ({"a.csv": b"alter,member\n1,\xe9\n"}, "UTF-8"),
     "an open quote": ({"a.csv": b'alter,member\n1,2\n3,"4\n5,6\n'}, "damaged|written as"),
     "no gzip": ({"a.csv.gz": b"alter,member\n"}, "cannot be read"),

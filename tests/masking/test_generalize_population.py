@@ -141,7 +141,7 @@ def test_given_levels_leave_nobody_surely_absent():
     for records, k in (([21] * 3 + [33] * 3, 2), ([21] * 3 + [33] * 3 + [47], 2)):
         table = Table(pl.DataFrame({"age": records}), roles)
         model = DeltaPresence(0.9, 0.1, population=Table(everyone))
-        with pytest.raises(RequirementNotMet, match="nobody is surely absent"):
+        with pytest.raises(RequirementNotMet, match="δ-presence"):
             Generalize(k=k, models=model, levels={"age": 1}, **given).fit_transform(table)
     table = Table(pl.DataFrame({"age": [21] * 3 + [33] * 3 + [47] * 2}), roles)
     step = Generalize(k=2, models=model, levels={"age": 1}, **given)

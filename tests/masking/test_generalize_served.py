@@ -187,7 +187,7 @@ def test_a_distribution_that_moved_is_told():
         "suppression_limit": 1.0,
     }
     step = Generalize(models=TCloseness(0.3), **options)
-    with pytest.warns(ModelMissedWarning, match=r"level is 0\.5 where 0\.3 was asked"):
+    with pytest.warns(ModelMissedWarning, match=r"level is 0\.5, and 0\.3 was required"):
         assert len(step.fit_transform(table)) == 24
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -275,10 +275,10 @@ def test_differential_privacy_is_a_model_of_the_step(k):
         ((), {"levels": None}, "every search looks at them"),
         ((), {"levels": None, "algorithm": "mondrian"}, "every search looks at them"),
         ((), {"levels": None, "algorithm": "local"}, "every search looks at them"),
-        ((), {"extend": True}, "leave 'suppressed' and 'extend' out"),
-        ((), {"suppressed": "kept"}, "leave 'suppressed' and 'extend' out"),
-        ((), {"suppression_limit": 0.5}, "set 'suppression_limit' to 1"),
-        ((AverageRisk(0.1),), {}, "'average risk' takes them out for what is in them"),
+        ((), {"extend": True}, "remove 'suppressed' and 'extend'"),
+        ((), {"suppressed": "kept"}, "remove 'suppressed' and 'extend'"),
+        ((), {"suppression_limit": 0.5}, "'suppression_limit' to 1"),
+        ((AverageRisk(0.1),), {}, "'average risk' removes them"),
     ],
 )
 def test_what_looks_at_the_data_is_refused_at_the_door(models, options, part):

@@ -100,7 +100,7 @@ def test_informed_groups_are_diverse_in_what_is_swapped():
     assert [exchange.columns for exchange in masked.exchanges] == [("ill",), ("wage",)]
     for exchange in masked.exchanges:
         assert fewest_values(table, exchange.groups, exchange.columns[0]) >= 3
-    with pytest.raises(InputError, match="neighbouring ranks"):
+    with pytest.raises(InputError, match="neighboring ranks"):
         Swap(5, informed=True, partition="individual-ranking", models=LDiversity(2)).fit_transform(
             table
         )
@@ -139,8 +139,8 @@ def test_models_in_the_style_of_requirements():
     ("wanted", "said"),
     [
         (LDiversity(4), "l of at most 3"),
-        (LDiversity(2.999, kind="entropy"), r"300 records as one group reach 2\.\d+ and 2\.999"),
-        (AverageRisk(0.1), "require it of the release instead"),
+        (LDiversity(2.999, kind="entropy"), r"300 records as one group reach 2\.\d+, and 2\.999"),
+        (AverageRisk(0.1), "of the release instead"),
         (LDiversity(2, column="sex"), "'sex' is a quasi-identifier"),
     ],
 )

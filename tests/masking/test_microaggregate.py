@@ -109,7 +109,7 @@ def test_any_ordered_column_is_put_in_order(partition, dissimilarity):
         order = np.argsort(values, kind="stable")
         assert (np.diff(method.groups_[order]) >= 0).all()  # neighbours, missing ones last
         assert KAnonymity(4).holds(after)
-    with pytest.raises(InputError, match=rf"'{partition}' needs an order of values.*'town'"):
+    with pytest.raises(InputError, match=rf"'{partition}' needs ordered values.*'town'"):
         masked(mixed().select("town"), **options)
     with pytest.raises(InputError, match="for one column; got 7"):
         masked(mixed(), **options)

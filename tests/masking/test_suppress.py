@@ -84,10 +84,10 @@ def test_a_condition_that_nothing_meets():
         ({"where": "TRUE", "target": "columns"}, "one of 'cells', 'records'"),
         (
             {"min_count": 2, "target": "records"},
-            "'target' parameter of Suppress belongs to 'where'",
+            "'target' parameter of Suppress is for 'where'",
         ),
-        ({"min_class_size": 2, "columns": ["age"]}, "no meaning where whole records"),
-        ({"where": "TRUE", "target": "records", "columns": ["age"]}, "no meaning where whole"),
+        ({"min_class_size": 2, "columns": ["age"]}, "no effect when whole records"),
+        ({"where": "TRUE", "target": "records", "columns": ["age"]}, "no effect when whole"),
     ],
 )
 def test_what_is_refused(given, said):

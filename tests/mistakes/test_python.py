@@ -97,7 +97,7 @@ MISTAKES = [
     ("Roles without names", lambda w: sh.Roles(QUASI), CallError, "by name"),
     ("Roles of a text", lambda w: sh.Roles(quasi_identifiers="age"), RolesError, "['age']"),
     ("Roles of a number", lambda w: sh.Roles(quasi_identifiers=3), RolesError, "list"),
-    ("a column with two roles", lambda w: sh.Roles(identifiers=["age"], sensitive=["age"]), RolesError, "give it one"),
+    ("a column with two roles", lambda w: sh.Roles(identifiers=["age"], sensitive=["age"]), RolesError, "one role"),
     ("a column twice", lambda w: sh.Roles(sensitive=["ill", "ill"]), RolesError, "once"),
     ("AddNoise(seed=...)", lambda w: sh.AddNoise(epsilon=1, seed=3), CallError, "random_state"),
     ("AddNoise(eps=...)", lambda w: sh.AddNoise(eps=1), CallError, "epsilon"),

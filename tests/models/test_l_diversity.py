@@ -98,13 +98,13 @@ def test_weights_do_not_matter():
 def test_what_cannot_be_reached_is_refused():
     table = in_classes("aab", "abc")
     LDiversity(3).check(table)
-    with pytest.raises(InputError, match=r"l = 4 is larger .* column 'ill', which is 3; choose"):
+    with pytest.raises(InputError, match=r"l = 4 is larger .* column 'ill', which is 3"):
         LDiversity(4).check(table)
 
 
 def test_there_must_be_something_sensitive():
     table = Table(pl.DataFrame({"x": [1, 1]}), Roles(quasi_identifiers=["x"]))
-    with pytest.raises(InputError, match="about sensitive columns, and the table declares none"):
+    with pytest.raises(InputError, match="the table declares none"):
         LDiversity(2).level(table)
     with pytest.raises(InputError, match="no column 'il'"):
         LDiversity(2, column="il").level(in_classes("ab"))
@@ -148,6 +148,6 @@ def test_several_in_one_plan():
 def test_sentences():
     said = LDiversity(2).explain(in_classes("aab", "cc"))
     assert said == (
-        "l-diversity asks for at least 2 different sensitive values in a class (l = 2); the worst "
+        "l-diversity requires at least 2 different sensitive values in a class (l = 2); the worst "
         "class reaches 1 in 'ill', and 2 of 5 records are in classes that fail"
     )

@@ -22,16 +22,16 @@ def test_alpha_and_k_must_both_hold():
     assert AlphaKAnonymity(0.75, 2).violations(table).tolist() == [False] * 7 + [True]
     assert AlphaKAnonymity(1, 2).violations(table).tolist() == [False] * 7 + [True]
     assert AlphaKAnonymity(0.75, 4).violations(table).tolist() == [True] * 3 + [False] * 4 + [True]
-    assert "would fail with any value of it" in model.explain(table)
+    assert "fails with any parameter" in model.explain(table)
 
 
 def test_alpha_below_one_in_the_number_of_values_is_refused():
     table = in_classes("abc", "abc")
     AlphaKAnonymity(1 / 3, 3).check(table)
     assert AlphaKAnonymity(1 / 3, 3).holds(table)
-    with pytest.raises(InputError, match=r"'ill' has, which are 3; choose alpha of at least 0\.33"):
+    with pytest.raises(InputError, match=r"the 3 that column 'ill' has.* at least 0\.33"):
         AlphaKAnonymity(0.3, 3).check(table)
-    with pytest.raises(InputError, match="has 6 records; choose k of at most 6"):
+    with pytest.raises(InputError, match=r"has 6 records.* at most 6"):
         AlphaKAnonymity(0.5, 7).check(table)
 
 
@@ -54,7 +54,7 @@ def test_the_enhanced_form_bounds_frequent_values():
     model = BetaLikeness(1, enhanced=True)
     assert model.violations(table).tolist() == [False] * 4 + [True] * 4
     assert model.level(table) == math.inf
-    assert "would fail with any value of it" in model.explain(table)
+    assert "fails with any parameter" in model.explain(table)
 
 
 @given(st.floats(1e-6, 1 - 1e-6))

@@ -36,7 +36,8 @@ def roles(draw):
 @st.composite
 def limits(draw):
     measure = draw(st.sampled_from(sorted(discover_all_measures())))
-    bound = draw(st.floats(0, 1) | st.integers(0, 1))
+    low, high = (min(max(end, 0), 1) for end in discover_all_measures()[measure].limits)
+    bound = draw(st.floats(low, high) | st.sampled_from([low, high]))
     options = {}
     if measure == "records_at_risk" and draw(st.booleans()):
         options["threshold"] = draw(st.floats(0, 1, exclude_min=True))

@@ -1,4 +1,4 @@
-"""Certainty of membership: counted by hand, against expectation, and what it refuses."""
+"""Certainty of membership: counted by hand, compared with expectation, and its refusals."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def keep(whole, *rows):
 
 
 def test_by_hand():
-    """f / F: 2 of 4, 1 of 3, 1 of 1; the fourth class left nobody in."""
+    """f / F: 2 of 4, 1 of 3, 1 of 1; nobody of the fourth class was released."""
     whole = table(*"aaaabbbcdd")
     sample = keep(whole, 0, 2, 5, 7)
     found = certainty(whole, sample)
@@ -47,7 +47,7 @@ def test_by_hand():
 
 
 def test_people_above_counts_people_and_records_above_counts_records():
-    """3 of 4 of one class and 1 of 6 of another: 3 of 4 records, but 4 of 10 people."""
+    """3 of 4 in one class and 1 of 6 in another: 3 of 4 records, but 4 of 10 people."""
     whole = table(*"aaaabbbbbb")
     found = certainty(whole, keep(whole, 0, 1, 2, 4))
     assert found.details["records_above"] == {"0.5": 0.75, "0.8": 0.0}
@@ -74,7 +74,7 @@ def test_tables_read_apart_are_compared_by_value():
 
 
 def test_what_became_of_a_value_is_learned_from_who_is_in_both():
-    """Ages in tens: 31 and 39 are seen, 35 lies between; 52 is alone in its ten and not seen."""
+    """Ages in tens: 31 and 39 are released, 35 lies between; 52 is alone and not released."""
     whole = table(31, 35, 39, 39, 44, 44, 52)
     coarse = Round(base=20).fit_transform(whole)  # 40 40 40 40 40 40 60
     assert certainty(coarse, keep(coarse, 0, 2, 4)).per_record.tolist() == [0.5] * 3
@@ -127,7 +127,7 @@ MASKED = {
 @pytest.mark.parametrize("missing", ["own", "wildcard"])
 @pytest.mark.parametrize("method", MASKED)
 def test_sampled_last_it_is_counted_in_the_classes_that_were_sampled(method, missing):
-    """Against the original it is what it is against the table just before sampling."""
+    """The certainty against the original equals that against the table just before sampling."""
     labels = np.random.default_rng(3).integers(0, 2, 120).tolist()
     whole = mixed(y=labels)
     before = MASKED[method].fit_transform(whole)
@@ -175,7 +175,7 @@ def lies_in(value, text):
 
 
 def covers(cell, value, *, wildcard):
-    """Whether a released cell may be about a value, told from its text alone."""
+    """Whether a released cell may describe a value, read from its text alone."""
     if cell == "*" or (wildcard and None in (cell, value)):
         return True
     if cell is None or value is None:
@@ -216,7 +216,7 @@ def test_sampled_first_people_are_counted_who_lie_in_the_box(method, seed, missi
 
 
 def test_a_wildcard_agrees_with_more_than_it_covers():
-    """5 and a blank agree, so both may be the one person of 5 there is: 2 of 2, not 2 of 1."""
+    """5 and a blank match, so both may be the only person of 5: 2 of 2, not 2 of 1."""
     whole = table(1, 1, 5, 7)
     masked = keep(whole, 0, 1, 2).with_labels("x", ["[1, 2]", None, "5"], np.arange(3))
     found = certainty(whole, masked, missing="wildcard")
@@ -225,7 +225,7 @@ def test_a_wildcard_agrees_with_more_than_it_covers():
 
 
 def test_sampled_first_with_the_target():
-    """The people in a box who have the target value as well."""
+    """The people in a box who also have the target value."""
     labels = np.random.default_rng(3).integers(0, 2, 120).tolist()
     whole = mixed(y=labels)
     masked = MASKED["mondrian"].fit_transform(Sample(fraction=0.5).fit_transform(whole))
@@ -244,7 +244,7 @@ def test_sampled_first_with_the_target():
 
 
 def test_names_of_groups_stand_for_whose_records_have_them():
-    """Local recoding by a tree: what nobody of the sample had is not known to be under a name."""
+    """Local recoding by a tree: a value that nobody in the sample had may not belong to a name."""
     tree = Hierarchy.tree({"North": ["a", "b"], "South": ["c", "d"]})
     whole = table(*"aaabbcccdd")
     sample = keep(whole, 0, 1, 5, 6, 8)  # a a c c d
@@ -257,7 +257,7 @@ def test_names_of_groups_stand_for_whose_records_have_them():
 
 
 def test_rounded_numbers_in_text():
-    """20 for 18 and 22, beside 22 as it is: the text stands for what lies between its records."""
+    """20 for 18 and 22, next to an unchanged 22: the text covers the span of its records."""
     whole = table(18, 19, 22, 22, 30)
     masked = keep(whole, 0, 2, 3).with_labels("x", ["20", "22"], np.array([0, 0, 1]))
     assert certainty(whole, masked).per_record.tolist() == [2 / 4, 2 / 4, 1 / 2]
@@ -290,14 +290,14 @@ def test_missing_values_in_both_readings():
     wildcard = certainty(whole, sample, missing="wildcard")
     assert wildcard.per_record.tolist() == [0.4, 0.4]
     assert wildcard.details["people_above"] == {"0.5": 0.0, "0.8": 0.0}
-    # 2 2 * with one 2 in: of three who may be the person one is in, for whichever of them
+    # 2 2 * with one 2 released: of three who may be the person, one is released, for each of them
     found = certainty(table(2, 2, None), keep(table(2, 2, None), 0), missing="wildcard")
     assert found.value == 1 / 3
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_wildcards_never_raise_the_highest_certainty(seed):
-    """A crowd is made of whole classes, so its share is between theirs; one record's can rise."""
+    """A crowd consists of whole classes: its share lies between theirs; one record's can rise."""
     rng = np.random.default_rng(seed)
     values = rng.integers(0, 6, (60, 2)).astype(object)
     values[rng.random(values.shape) < 0.2] = None
@@ -318,7 +318,7 @@ def test_without_quasi_identifiers_everybody_is_one_class():
 
 
 def test_who_knows_the_label():
-    """One class of 6: 2 sick, both in; 4 well, one in. f/F is 1/2, with the label 1 and 1/4."""
+    """One class of 6: 2 sick, both released; 4 well, one released. f/F 1/2; by label 1 and 1/4."""
     roles = Roles(quasi_identifiers=["x"], target="y")
     whole = table(*"aaaaaa", roles=roles, y=["sick", "sick", "well", "well", "well", "well"])
     found = certainty(whole, keep(whole, 0, 1, 3))
@@ -366,7 +366,7 @@ def test_balanced_samples_by_brute_force():
 
 
 def test_people_are_counted_once_for_an_assessment(monkeypatch):
-    """Certainty and journalist risk ask for the same classes; alone, each counts for itself."""
+    """Certainty and journalist risk need the same classes; each alone counts them itself."""
     asked, count = [], _certainty._counted
 
     def counting(original, masked, columns, missing):

@@ -1,4 +1,4 @@
-"""What class-based risks refuse; their numbers are in the golden tests."""
+"""What class-based risks refuse; the golden tests check their numbers."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_journalist_risk_needs_a_population():
 
 
 def test_a_population_that_does_not_contain_the_table():
-    """An unmasked population beside a masked table, for example: no number would mean anything."""
+    """For example, an unmasked population with a masked table: no number would mean anything."""
     with pytest.raises(InputError, match="2 of 3 records"):
         journalist_risk(table(1, 2, 3), population=table(1, 1))
     with pytest.raises(InputError, match="no column 'x'"):
@@ -57,13 +57,13 @@ def test_a_population_that_does_not_contain_the_table():
 
 
 def test_a_population_smaller_than_the_sample():
-    """The table must be part of it: two of a class cannot come from one."""
+    """The population must contain the table: two of a class cannot come from one person."""
     with pytest.raises(InputError, match="population"):
         journalist_risk(table(1, 1, 1), population=table(1, 1))
 
 
 def test_the_population_may_be_declared_otherwise():
-    """Which columns count is said by the sample."""
+    """The sample determines which columns count."""
     people = Table(pl.DataFrame({"y": [0, 0, 0], "x": [1, 1, 2]}))
     assert journalist_risk(table(1), population=people).value == 0.5
 
@@ -75,7 +75,7 @@ def test_no_records(risk):
 
 
 def test_limits_are_met_exactly():
-    """A share that is a plain fraction is that fraction, so that a limit of 0.4 can be met."""
+    """A share that is a plain fraction is exact, so that a limit of 0.4 can hold."""
     for classes in range(1, 60):
         people = table(*[i % classes for i in range(60)])
         assert marketer_risk(people).value == classes / 60
@@ -115,7 +115,7 @@ def test_unchanged_records_needs_pairs():
 
 @given(st.lists(st.integers(0, 40), min_size=1, max_size=200), st.integers(0, 2**32))
 def test_a_mean_over_classes_is_rounded_once(ages, seed):
-    """To the last digit what an exact sum over all records gives."""
+    """Equal to an exact sum over all records, to the last digit."""
     table = Table(pl.DataFrame({"age": ages}), Roles(quasi_identifiers=["age"]))
     by_class = np.random.default_rng(seed).random(table.classes.count) ** 9
     values = table.classes.spread(by_class)
@@ -123,7 +123,7 @@ def test_a_mean_over_classes_is_rounded_once(ages, seed):
 
 
 def test_numbers_that_are_equal_beside_a_population_are_counted_together():
-    """Two whole numbers of the population that are one float are both counted."""
+    """Two whole numbers of the population with the same float are both counted."""
     roles = Roles(quasi_identifiers=["x"])
     sample = Table(pl.DataFrame({"x": [2.0**53, 1.0]}), roles)
     everyone = Table(pl.DataFrame({"x": [2**53, 2**53 + 1, 1, 1, 1]}), roles)

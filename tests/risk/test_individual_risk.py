@@ -49,7 +49,7 @@ def test_francdat():
 def test_closed_forms(p):
     """Franconi and Polettini 2004, equations for f = 1, 2 and 3."""
     odds, log = p / (1 - p), math.log(1 / p)
-    if p > 0.99:  # the closed forms lose their digits here, which is why they are not used
+    if p > 0.99:  # the closed forms lose their digits here, so they are not used
         expected = [1, 1 / 2, 1 / 3]
     else:
         expected = [odds * log, odds - odds**2 * log, odds / 2 - odds**2 + odds**3 * log]
@@ -73,7 +73,7 @@ def test_numerical_integration(size, p):
 
 
 def test_every_size_has_a_number():
-    """Larger classes are always safer, also where one way to compute ends and another begins."""
+    """Larger classes are always safer, even where one way of computing replaces another."""
     sizes = np.arange(1.0, 2000.0)
     for p in (1e-9, 1e-4, 0.01, 0.5, 0.99, 1.0):
         found = expected_risk(sizes, np.full(len(sizes), p))
@@ -83,7 +83,7 @@ def test_every_size_has_a_number():
 
 
 def test_the_sum_over_all_populations():
-    """The definition itself: 1/F weighted with its probability given f."""
+    """The definition itself: 1/F weighted by its probability given f."""
     for size, p in [(1, 0.2), (3, 0.1), (7, 0.5)]:
         people = np.arange(size, 4000)
         expected = (nbinom.pmf(people - size, size, p) / people).sum()
@@ -110,7 +110,7 @@ def test_a_fraction_is_used_instead_of_weights():
 
 
 def test_wildcards():
-    """x = 1 1 2 *: sizes 3, 3, 2 and 4, of weights 7, 7, 7 and 10."""
+    """x = 1 1 2 *: sizes 3, 3, 2 and 4, with weights 7, 7, 7 and 10."""
     people = table(1, 1, 2, None, roles=ROLES.replacing(weight="w"), w=[1.0, 2.0, 3.0, 4.0])
     found = individual_risk(people, missing="wildcard")
     expected = expected_risk(np.array([3.0, 3, 2, 4]), np.array([3 / 7, 3 / 7, 2 / 7, 4 / 10]))
@@ -121,7 +121,7 @@ def test_wildcards():
 
 
 def test_households_by_hand():
-    """Risks ln 2, ln 2, 1/2 and 1/2 at certain fractions; three homes and one who lives alone."""
+    """Risks ln 2, ln 2, 1/2 and 1/2 at certain fractions; three homes, one person alone."""
     people = table("a", "b", "c", "d", "e", home=["h", "h", "i", None, None])
     risk = math.log(2)
     found = household_risk(people, household="home", sampling_fraction=0.5)

@@ -48,7 +48,7 @@ seeds = pytest.mark.parametrize("seed", range(12))
 
 
 def drawn(seed, *, gaps=False):
-    """Some dozens of rows of fewer persons, each with a few; values that often agree."""
+    """A few dozen rows of fewer persons, each with several rows; values that often agree."""
     rng = np.random.default_rng(seed)
     rows = int(rng.integers(6, 40))
     frame = pl.DataFrame(
@@ -74,7 +74,7 @@ def drawn(seed, *, gaps=False):
 
 
 def persons_by(table, *columns):
-    """For each combination of values the persons who have it."""
+    """The persons who have each combination of values."""
     found = {}
     for row in table.frame.iter_rows(named=True):
         found.setdefault(tuple(row[c] for c in columns), set()).add(row["who"])
@@ -148,7 +148,7 @@ def test_minimal_uniques_with_wildcards(seed):
 
 
 def certain_classes(table, alike):
-    """The classes in which some values that are alike are had by every person."""
+    """The classes in which every person has at least one of some similar values."""
     found = {}
     rows = table.frame.rows(named=True)
     for key, persons in persons_by(table, "a", "b").items():
@@ -183,7 +183,7 @@ def test_a_value_that_one_person_lacks_is_not_certain():
 
 @seeds
 def test_wildcards_hide_no_certain_value(seed):
-    """With wildcards it is an upper bound: never below what a plain count finds."""
+    """With wildcards it is an upper bound: never below a plain count."""
     table = drawn(seed, gaps=True)
     rows = table.frame.rows(named=True)
     marked = []
@@ -284,7 +284,7 @@ def test_a_person_without_the_known_record_is_found_by_another_one():
 
 
 def test_the_bound_is_no_smaller_than_what_a_link_achieves():
-    """Four of five records of a class are of one person: it hides them from nobody."""
+    """Four of five records of a class belong to one person: they hide that person from nobody."""
     frame = pl.DataFrame({"who": [1, 1, 1, 1, 2], "city": ["x"] * 5})
     table = Table(frame, Roles(quasi_identifiers=["city"], unit="who"))
     who = intruder_of(table, table, known=None, sample=10, random_state=None)
@@ -306,7 +306,7 @@ def test_a_swap_hides_a_person_by_the_records_of_others():
     masked = swapped([0, 0, 0, 0, 1, 1], [1, 0, 3, 2, 5, 4], [1, 1, 2, 3, 4, 4])
     assert swapped_crowds(masked, ["city"]).tolist() == [2, 2, 4, 4, 1, 1]
     found = own_values(masked, masked.exchanges)
-    assert found.value == pytest.approx(4 / 6)  # a value of the person's other record is own
+    assert found.value == pytest.approx(4 / 6)  # a value of the person's other record is their own
     assert found.baseline == pytest.approx((0.5 + 0.5 + 0.25 + 0.25 + 1 + 1) / 6)
 
 
@@ -334,12 +334,12 @@ def test_singling_out_by_one_value():
     frame = pl.DataFrame({"who": [1, 1, 2, 3, 3], "city": ["x", "x", "y", "y", "z"]})
     table = Table(frame, Roles(quasi_identifiers=["city"], unit="who"))
     found = singling_out(table, table.drop(["who"]), mode="univariate")
-    assert found.details["isolated_by_own_record"] == 2  # x and z, of one person each
+    assert found.details["isolated_by_own_record"] == 2  # x and z, each of one person
 
 
 @pytest.mark.parametrize("attack", ["model", "distance", "probabilistic", "similarity"])
 def test_any_secret_of_the_person_is_right(attack):
-    """All look the same, so a guess is blind; each has one secret in common."""
+    """All look the same, so a guess is blind; everybody shares one secret."""
     who = np.repeat(np.arange(30), 2)
     secrets = np.where(np.arange(60) % 2, 0, 1 + who)
     frame = pl.DataFrame({"who": who, "city": ["x"] * 60, "ill": secrets.astype(str)})
@@ -366,7 +366,7 @@ def test_control_persons_are_others():
 
 
 def test_rows_of_a_person_are_not_as_many_trials():
-    """Twenty persons whose rows are all found or all not: no more sure than twenty trials."""
+    """Twenty persons whose rows are all found or all missed: no more certain than twenty trials."""
     who, visit = np.repeat(np.arange(40), 25), np.tile(np.arange(25), 40)
     alone, shared = who * 25 + visit, 1000 + who // 2 * 25 + visit
     frame = pl.DataFrame({"who": who, "city": np.where(who < 20, alone, shared)})
@@ -399,7 +399,7 @@ def test_intersections_follow_persons():
     assert found.details["alone"] == pytest.approx(1 / 3)
     assert found.value == pytest.approx(1 / 3)
     values = intersection([table, table], attack="values")
-    assert values.value == pytest.approx(1 / 3)  # of the first person both values are certain
+    assert values.value == pytest.approx(1 / 3)  # both values of the first person are certain
 
 
 # -- samples
@@ -429,7 +429,7 @@ def test_certainty_counts_persons(seed):
 
 @seeds
 def test_certainty_of_classes_that_were_formed_first(seed):
-    """Where the sample has its classes on record, and where they are found again."""
+    """The sample has its classes on record, or they are reconstructed."""
     table = drawn(seed).with_roles(ROLES.replacing(quasi_identifiers=["a"]))
     kept = np.random.default_rng(seed).random(len(table)) < 0.6
     kept[0] = True
@@ -454,7 +454,7 @@ def test_covered_people_are_never_too_many():
     found = certainty(table, sample.drop(["who"]))
     true = [1 / 3] * 4 + [1 / 3] + [1 / 2]  # three persons are in both of the first two boxes
     assert (found.per_record >= np.array(true) - 1e-12).all()
-    assert found.per_record.tolist() == [0.5] * 5 + [1.0]  # rows are shares of their persons
+    assert found.per_record.tolist() == [0.5] * 5 + [1.0]  # a row is a share of its person
 
 
 @seeds
@@ -488,7 +488,7 @@ def test_a_nearest_record_of_the_person_tells_a_secret_of_the_person():
         table = ailing(values)
         found = inference(table, table.drop(["who"]))
         rates = found.details["success"], found.details["blind"]
-        # of numbers the likelier of two secrets counts, which is a half
+        # for numbers, the likelier of two secrets counts, which is a half
         assert rates == ((1.0, 0.5) if isinstance(values[0], str) else (0.5, 0.5))
         assert found.details["persons"] == 2
     rows = Table(table.frame.drop("who").with_columns(ill=pl.Series(["a", "b", "c", "d"])),

@@ -1,4 +1,4 @@
-"""Population uniqueness: against ARX, by counting, and against populations that are known."""
+"""Population uniqueness: compared with ARX, with counting, and with known populations."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_arx_adult(shared_data, fraction, estimator, key, place):
 
 @pytest.mark.parametrize("fraction", [1.0, 0.96, 0.1, 1e-9, 1e-300])
 def test_zayatz_in_fractions(fraction):
-    """Whoever is alone in the sample is alone in the population, if nobody like them was missed."""
+    """A person alone in the sample is alone in the population, if no similar person was missed."""
     sizes, numbers = (1, 2, 3, 40), (12, 4, 4, 2)
     records = sum(size * number for size, number in zip(sizes, numbers, strict=True))
     people = round(records / fraction)
@@ -68,7 +68,7 @@ def test_zayatz_in_fractions(fraction):
 
 @pytest.mark.parametrize("estimator", ["dankar", "pitman", "zayatz", "snb"])
 def test_it_is_the_level_of_the_model(estimator):
-    """Two doors to one estimate: what is required and what is measured must agree."""
+    """Two ways to one estimate: the requirement and the measure must agree."""
     table = of_sizes(1, 1, 1, 1, 1, 2, 2, 3, 5)
     found = population_uniqueness(table, sampling_fraction=0.3, estimator=estimator)
     model = PopulationUniqueness(0.5, sampling_fraction=0.3, estimator=estimator)
@@ -76,7 +76,7 @@ def test_it_is_the_level_of_the_model(estimator):
 
 
 def test_weights_say_how_large_the_population_is():
-    """17 records of weight 4, or 68 people: as a sampling fraction of a quarter."""
+    """17 records of weight 4, or 68 people: a sampling fraction of a quarter."""
     sizes = (1, 1, 1, 1, 1, 2, 2, 3, 5)
     weighted = of_sizes(*sizes, roles=ROLES.replacing(weight="w"), w=[2.0, 6.0] * 8 + [4.0])
     found = population_uniqueness(weighted)
@@ -93,7 +93,7 @@ def test_weights_below_one_person():
 
 
 def test_a_population_is_counted():
-    """5 of 12 people are alone; that the sample has only one of them does not matter."""
+    """5 of 12 people are alone; it does not matter that the sample has only one of them."""
     population = of_sizes(1, 1, 1, 1, 1, 3, 4)
     sample = Table(pl.DataFrame({"x": [0, 5, 6, 6]}), ROLES)
     found = population_uniqueness(sample, population=population)
@@ -107,7 +107,7 @@ def test_a_population_is_counted():
 
 
 def test_a_population_in_both_readings():
-    """People 1, 1, 2, 3, *: own values 2, 3 and * are unique; the gap agrees with everybody."""
+    """People 1, 1, 2, 3, *: own values 2, 3 and * are unique; the gap matches everybody."""
     population = Table(pl.DataFrame({"x": [1, 1, 2, 3, None]}), ROLES)
     sample = population.keep(np.array([True, False, True, False, True]))
     own, wildcard = (
@@ -118,14 +118,14 @@ def test_a_population_in_both_readings():
 
 
 def test_an_estimate_with_wildcards_is_an_upper_one():
-    """No classes are formed by wildcards: the own estimate, at most what is unique with them."""
+    """Wildcards form no classes: the own estimate, limited by what is unique with them."""
     sizes = [1] * 6 + [2, 2, 3, 4]
     frame = pl.DataFrame({"x": np.repeat(np.arange(10), sizes), "y": [1] * 17})
     whole = Table(frame, Roles(quasi_identifiers=["x", "y"]))
     assert not population_uniqueness(whole, sampling_fraction=0.5, missing="wildcard").warnings[1:]
     gap = pl.when(pl.col("x").is_in([0, 1])).then(None).otherwise(pl.col("y")).alias("y")
     few = Table(frame.with_columns(gap), whole.roles)
-    # every x that was unique is so still: the gap is in y, which tells nobody apart
+    # every x that was unique still is: the gap is in y, which distinguishes nobody
     own, wildcard = (
         population_uniqueness(few, sampling_fraction=0.5, missing=m) for m in ("own", "wildcard")
     )
@@ -133,7 +133,7 @@ def test_an_estimate_with_wildcards_is_an_upper_one():
     assert "wildcards" in wildcard.warnings[1]
     gap = pl.when(pl.col("x") == 0).then(None).otherwise(pl.col("x")).alias("x")
     none = Table(frame.with_columns(gap), whole.roles)
-    # one gap in x agrees with everybody, so nobody is unique
+    # one gap in x matches everybody, so nobody is unique
     assert population_uniqueness(none, sampling_fraction=0.5).value > 0
     assert population_uniqueness(none, sampling_fraction=0.5, missing="wildcard").value == 0.0
 

@@ -1,4 +1,4 @@
-"""Homogeneity, similarity and skewness: the published attacks, and against slow references."""
+"""Homogeneity, similarity and skewness: the published attacks, compared with slow references."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_brute_force(seed):
 
 
 def test_they_agree_with_the_models():
-    """Who fails 2-diversity is certain; who fails t-closeness is skewed."""
+    """Records that fail 2-diversity are certain; records that fail t-closeness are skewed."""
     rng = np.random.default_rng(9)
     people = table(rng.integers(0, 30, 100), rng.choice(list("abc"), 100))
     certain = homogeneity(people).per_record.astype(bool)
@@ -109,7 +109,7 @@ def test_they_agree_with_the_models():
 
 
 def test_several_sensitive_columns():
-    """One that is certain is enough; each is told of on its own."""
+    """One certain column is enough; each column is also reported separately."""
     roles = Roles(quasi_identifiers=["x"], sensitive=["s", "t"])
     people = table("aabbcc", [1, 1, 1, 2, 1, 2], roles=roles, t=[1, 2, 3, 3, 4, 5])
     found = homogeneity(people)
@@ -119,7 +119,7 @@ def test_several_sensitive_columns():
 
 
 def test_a_missing_sensitive_value_is_a_value():
-    """Flu and missing are two values, two missing ones are one; missing is near to nothing."""
+    """Flu and missing are two values, two missing ones are one; missing is close to nothing."""
     people = table("aabbcc", ["flu", None, None, None, "flu", "flu"])
     assert homogeneity(people).per_record.tolist() == [0, 0, 1, 1, 1, 1]
     numbers = table("aabbcc", [1, None, None, None, 1, 9])
@@ -128,25 +128,25 @@ def test_a_missing_sensitive_value_is_a_value():
 
 
 def test_wildcards():
-    """x = 1 1 * 2: the gap joins both crowds, and brings its own disease."""
+    """x = 1 1 * 2: the gap joins both crowds and brings its own disease."""
     people = table([1, 1, None, 2], ["flu", "flu", "flu", "gout"])
     assert homogeneity(people).per_record.tolist() == [1, 1, 1, 1]
     wildcard = homogeneity(people, missing="wildcard")
     assert wildcard.per_record.tolist() == [1, 1, 0, 0]
-    # a missing sensitive value stays one of its own
+    # a missing sensitive value stays a value of its own
     people = table([1, 1], ["flu", None])
     assert homogeneity(people, missing="wildcard").value == 0.0
 
 
 def agree(one, other):
-    """Equal wherever neither is missing."""
+    """Equal in every column in which neither is missing."""
     return all(a is None or b is None or a == b for a, b in zip(one, other, strict=True))
 
 
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("gaps", [0.0, 0.1, 0.4])
 def test_wildcards_by_their_definition(seed, gaps):
-    """Who agrees with a record, record by record, then the definition of each measure."""
+    """The records that match a record, one by one, then the definition of each measure."""
     rng = np.random.default_rng(seed)
     records, columns = int(rng.integers(1, 90)), int(rng.integers(1, 4))
     keys = rng.integers(0, 4, (records, columns)).astype(object)

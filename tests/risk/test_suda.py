@@ -1,4 +1,4 @@
-"""SUDA: against brute force over all sets of columns, and against published numbers."""
+"""SUDA: compared with brute force over all sets of columns, and with published numbers."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_brute_force(seed, missing, gaps):
 
 
 def test_the_tests_see_large_sets():
-    """Sets of every size up to 5 occur, so that the search is tried at every depth."""
+    """Sets of every size up to 5 occur, so that the search is tested at every depth."""
     rng = np.random.default_rng(0)
     codes = rng.integers(0, 3, (150, 6))
     people = table(**{f"c{i}": codes[:, i] for i in range(6)})
@@ -95,17 +95,17 @@ def test_contributions_of_sdcmicro():
     """The example of sdcMicro's own tests (test_suda2.R): contributions of 50, 37.5, 37.5 %."""
     found = special_uniques(table(a=[2, 1, 1], b=[0, 3, 0], c=[0, 6, 0]))
     assert found.column_shares() == {"a": 0.5, "b": 0.375, "c": 0.375}
-    # alone on a; on b and on c; on (a, b) and on (a, c): 2, 2 + 2, 1 + 1
+    # unique on a; on b and on c; on (a, b) and on (a, c): 2, 2 + 2, 1 + 1
     assert found.scores.tolist() == [2.0, 4.0, 2.0]
     turned = special_uniques(table(c=[0, 6, 0], a=[2, 1, 1], b=[0, 3, 0]))
     assert turned.column_shares() == {"a": 0.5, "b": 0.375, "c": 0.375}
 
 
 def test_scores_of_elliot_manning_and_ford():
-    """(A - k)! where all sizes are looked at: 6, 2, 1, 1 for four columns."""
+    """(A - k)! if all sizes are allowed: 6, 2, 1, 1 for four columns."""
     people = table(a=[1, 2, 2, 2], b=[0, 0, 1, 0], c=[0, 0, 0, 1], d=[0, 0, 0, 0])
     found = special_uniques(people, size=4)
-    # records 0, 2, 3 are alone on one column; record 1 on (a, b, c) and on nothing less
+    # records 0, 2, 3 are unique on one column; record 1 only on (a, b, c)
     assert found.scores.tolist() == [6.0, 1.0, 6.0, 6.0]
     assert found.smallest.tolist() == [1, 3, 1, 1]
     # sets of at most two: record 1 is not found, and one column counts (4 - 1) (4 - 2)
@@ -158,7 +158,7 @@ def test_dis_scores_follow_the_formula():
 
 
 def test_missing_values_in_both_readings():
-    """x = 1 1 * 2 2 and y = * * 3 3 3: the gap of x is unique as a value, and no wildcard is."""
+    """x = 1 1 * 2 2 and y = * * 3 3 3: the gap of x is unique as a value, but not as a wildcard."""
     people = table(x=[1, 1, None, 2, 2], y=[None, None, 3, 3, 3])
     assert special_uniques(people).smallest.tolist() == [0, 0, 1, 0, 0]
     assert special_uniques(people, missing="wildcard").smallest.tolist() == [0] * 5

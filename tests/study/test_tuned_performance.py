@@ -1,4 +1,4 @@
-"""The measure of the best configuration, as a study takes it."""
+"""The measure of the best configuration, as a study uses it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_the_value_is_that_of_the_masked_table_in_the_validation_setting(people)
     assert found.details["mean_over_folds"] == max(one.validation for one in alone.tried)
     assert found.value < measure(people, people, grid="small", repeats=1).value - 0.1
     assert found.value == measure(other, shuffled, grid="small", repeats=1).value
-    assert "flatters" in found.warnings[0]
+    assert "masked too" in found.warnings[0]
 
 
 def test_without_a_column_there_is_no_model(people):

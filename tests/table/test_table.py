@@ -152,7 +152,7 @@ def test_numbers(table):
     assert ages.values.tolist() == [31, 31, 0, 40, 40]
     assert ages.present.tolist() == [True, True, False, True, True]
     assert ages.values.dtype == np.int64
-    with pytest.raises(InputError, match="'city' is not numeric but text"):
+    with pytest.raises(InputError, match="'city' is not numeric"):
         table.numbers("city")
     unsigned = Table(pl.DataFrame({"x": pl.Series([2**64 - 1], dtype=pl.UInt64)}))
     assert unsigned.numbers("x").values.tolist() == [2**64 - 1]
@@ -344,7 +344,7 @@ def test_pairing_by_an_audit(table):
     paired = released.paired(table, np.array([4, 3, 2, 1, 0]))
     assert paired.pairs_with(table)
     assert not paired.changed_cells("age", table).any()
-    with pytest.raises(InputError, match="names 2 rows, but the table has 5"):
+    with pytest.raises(InputError, match="2 row keys, but the table has 5"):
         released.paired(table, np.array([0, 1]))
     with pytest.raises(InputError, match="do not come from the same rows"):
         released.paired(table, np.array([0, 1, 2, 3, 99]))

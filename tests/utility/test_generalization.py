@@ -177,7 +177,7 @@ def test_hierarchies_are_needed():
     table = people()
     with pytest.raises(InputError, match="hierarchies"):
         generalization_intensity(table, table)
-    with pytest.raises(InputError, match="no column"):
+    with pytest.raises(InputError, match="not a column"):
         generalization_intensity(table, table, hierarchies={"agee": AGES})
     with pytest.raises(InputError, match="no hierarchy for 'town'"):
         generalization_intensity(table, table, hierarchies={"age": AGES}, columns=["age", "town"])

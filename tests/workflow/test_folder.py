@@ -163,7 +163,7 @@ def test_a_place_where_no_folder_can_be(tmp_path):
     (tmp_path / "file").touch()
     for target in (tmp_path / "file" / "out", Path("/dev/null/out")):
         with (
-            pytest.raises(ReleaseError, match="A folder cannot be made at"),
+            pytest.raises(ReleaseError, match="cannot be created"),
             complete_or_absent(target, replace=False),
         ):
             pass

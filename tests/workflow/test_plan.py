@@ -96,12 +96,12 @@ def test_a_complete_plan():
         (
             "[[steps]]\nmethod = 'suppress'\nmin_count = 2\ntarget = 'records'",
             ParameterError,
-            "belongs to 'where'",
+            "is for 'where'",
         ),
         (
             "[[steps]]\nmethod = 'suppress'\nmin_class_size = 2\ncolumns = ['age']",
             ParameterError,
-            "has no meaning where whole records",
+            "has no effect when whole records",
         ),
         ("require = 5", PlanError, "[require]"),
         ("[require]\nk_anonimity = 5", PlanError, "Did you mean 'k_anonymity'?"),

@@ -241,7 +241,7 @@ def test_a_link_is_refused(tmp_path, release, force, leads_to):
         elsewhere.touch()
     link.symlink_to(elsewhere)
     before = names(tmp_path)
-    with pytest.raises(ReleaseError, match="is a link; give the folder that it leads to"):
+    with pytest.raises(ReleaseError, match="is a link"):
         release.save(link, force=force)
     assert link.is_symlink()
     assert names(tmp_path) == before
@@ -282,7 +282,7 @@ def test_a_mount_point_is_refused(tmp_path, release, monkeypatch, force):
     disk = tmp_path / "disk"
     disk.mkdir()
     monkeypatch.setattr("os.path.ismount", lambda path: str(path) == str(disk))
-    with pytest.raises(ReleaseError, match="is a mount point; give a folder inside it"):
+    with pytest.raises(ReleaseError, match="is a mount point"):
         release.save(disk, force=force)
     assert names(tmp_path) == ["disk"]
     assert verify(release.save(disk / "out")).holds

@@ -54,8 +54,8 @@ def test_levels_and_lattice_are_told(tmp_path):
     ("options", "said"),
     [
         ({}, "are not in the release"),
-        ({"suppressed": "kept"}, "their sensitive values taken out"),
-        ({"suppressed": "kept", "keep_sensitive": True}, "their sensitive values kept"),
+        ({"suppressed": "kept"}, "their sensitive values were taken out"),
+        ({"suppressed": "kept", "keep_sensitive": True}, "their sensitive values were kept"),
     ],
 )
 def test_what_became_of_suppressed_records(tmp_path, options, said):

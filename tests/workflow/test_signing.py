@@ -101,7 +101,7 @@ def test_a_signature_for_something_else_does_not_count(out, keys):
     file = out / "public" / "release.json"
     assert keygen("-Y", "sign", "-n", "git", "-f", keys["ed25519"], file)[0]
     found = verify(out, signer=public(keys["ed25519"]))
-    assert "something else" in signature(found).detail
+    assert "not made for" in signature(found).detail
     assert not found.holds
     assert not verify(out).holds
 

@@ -312,7 +312,7 @@ class TestShown:
         out = protect(table(rows=60), self.plan()).save(tmp_path / "out")
         facts = json.loads((out / "public/release.json").read_text("utf-8"))["swapping"]
         assert facts["linkage"] == {"percent": None, "interval": None}
-        assert "not told" in (out / "public/report.html").read_text("utf-8")
+        assert "not shown" in (out / "public/report.html").read_text("utf-8")
 
     def test_verify_tries_the_attacks_again(self, leaking, tmp_path):
         with warnings.catch_warnings():

@@ -1,4 +1,4 @@
-"""The types of the arrays that kernels take: what is in them, and how wide it is."""
+"""The types of the arrays that kernels accept: what they contain, and how wide it is."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Integers = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 Words = npt.NDArray[np.uint64]
 Keys = Words
-#: Numbers of rows, of groups, and of values: all fit 32 bits.
+#: Numbers of rows, of groups and of values: all fit into 32 bits.
 Rows = npt.NDArray[np.int32]
 Labels = Rows
 Codes = Rows

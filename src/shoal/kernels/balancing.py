@@ -1,4 +1,4 @@
-"""How many records leave so that the values of a target come into balance."""
+"""How many records to remove so that the values of a target become balanced."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from shoal.kernels.compile import njit
 def balanced_counts(
     counts: Integers, labels: Integers, offsets: Integers, removals: Integers, values: int
 ) -> Integers:
-    """How many records of each cell stay; a cell has the records of a class with one value.
+    """How many records of each cell to keep; a cell has the records of a class with one value.
 
-    Each removal takes, of the values that are present in the class, the one that is most frequent
-    among all records still left (ties: the lower value). Class ``c`` has the cells from
-    ``offsets[c]`` on, in the order of their ``labels``, which are below ``values``.
+    Each removal takes the value that, among those present in the class, is most frequent
+    among all remaining records (ties: the lower value). The cells of class ``c`` start at
+    ``offsets[c]``, in the order of their ``labels``, which are below ``values``.
     """
     left = np.zeros(values, np.int64)
     for cell in range(len(counts)):

@@ -1,8 +1,8 @@
-"""Kernels: compiled on first use and kept on disk, and for small work not compiled at all.
+"""Kernels: compiled on first use and kept on disk, but not compiled at all for small work.
 
-To compile a kernel takes seconds, which a small table does not pay back. So what Python calls can
-be marked :func:`python_if_small`: Python runs the very same function until its calls have taken
-about as long as compiling it would. There is one source for both, so that both give the same.
+Compiling a kernel takes seconds, too long for a small table. A function that Python calls can
+therefore be marked :func:`python_if_small`: Python then runs the same function until its calls
+have taken about as long as compiling it would. Both share one source and give equal results.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from numba.core.event import Listener, register, unregister
 from shoal.kernels.kept import Kept
 
 small_work = 1_000_000
-"""How many steps of a kernel are left to Python, which does them in about a second.
+"""How many steps of a kernel Python runs itself, in about a second.
 
 Compiling takes longer. 0 compiles every kernel, however small the work.
 """
 
 
 def njit(*, cache: bool, **options: Any) -> Callable[[Any], Any]:
-    """numba's ``njit``; with ``cache``, what is compiled is :class:`~shoal.kernels.kept.Kept`."""
+    """numba's ``njit``; with ``cache``, compiled code is :class:`~shoal.kernels.kept.Kept`."""
 
     def compiled(function: Any) -> Any:
         kernel = numba.njit(**options)(function)
@@ -41,13 +41,13 @@ def njit(*, cache: bool, **options: Any) -> Callable[[Any], Any]:
 
 
 def is_small(steps: float) -> bool:
-    """Whether work of so many steps is not worth compiling for."""
+    """Whether work of so many steps is not worth compiling."""
     return steps < small_work
 
 
 @contextmanager
 def always_compiled() -> Iterator[None]:
-    """Within it every kernel is compiled, however small the work."""
+    """Within it, every kernel is compiled, however small the work."""
     global small_work
     before, small_work = small_work, 0
     try:
@@ -59,8 +59,8 @@ def always_compiled() -> Iterator[None]:
 class Compiling(Listener):  # type: ignore[misc]
     """How many kernels are compiled within its ``with``, and for how many seconds.
 
-    After ``patience`` seconds, at the next kernel, ``tell`` is called once: it says that compiling
-    is why things take long.
+    After ``patience`` seconds, at the next kernel, ``tell`` is called once: it explains that
+    compiling takes the time.
     """
 
     def __init__(self, patience: float = 0.0, tell: Callable[[], None] | None = None) -> None:
@@ -77,11 +77,11 @@ class Compiling(Listener):  # type: ignore[misc]
 
     @property
     def seconds(self) -> float:
-        """How long kernels have been compiled so far."""
+        """How long kernels have been compiling so far."""
         return self._spent + (monotonic() - self._start if self._depth else 0.0)
 
     def on_start(self, event: Any) -> None:
-        """A kernel begins to be compiled, maybe while one that calls it is."""
+        """A kernel starts compiling, perhaps while a kernel that calls it is compiling."""
         if self._depth == 0:
             self._start = monotonic()
         self._depth += 1
@@ -103,10 +103,10 @@ class Compiling(Listener):  # type: ignore[misc]
 
 
 def python_if_small(steps: Callable[..., float]) -> Callable[[Any], Any]:
-    """A kernel that Python runs itself as long as all calls together are not worth compiling it.
+    """A kernel that Python runs itself until compiling is worthwhile for all calls together.
 
-    ``steps`` gets what the kernel gets, and gives about how many values a call reads or writes. It
-    is for what Python calls: other kernels cannot call what this gives.
+    ``steps`` gets the kernel's arguments and returns about how many values a call reads or writes.
+    Use it only for functions that Python calls: other kernels cannot call the result.
     """
 
     def chosen(kernel: Any) -> Any:
@@ -118,7 +118,7 @@ def python_if_small(steps: Callable[..., float]) -> Callable[[Any], Any]:
             spent += steps(*given)
             if not is_small(spent):
                 return kernel(*given)
-            with np.errstate(all="ignore"):  # numbers wrap around, as in compiled code
+            with np.errstate(all="ignore"):  # numbers wrap around as in compiled code
                 return as_python(kernel)(*given)
 
         run.kernel = kernel  # type: ignore[attr-defined]
@@ -131,7 +131,7 @@ _PYTHON: dict[Any, FunctionType] = {}
 
 
 def as_python(kernel: Any) -> Any:
-    """What a kernel is compiled from, which calls no kernels but what they are compiled from."""
+    """The Python function of a kernel; it calls only Python functions of kernels."""
     if kernel not in _PYTHON:
         source = kernel.py_func
         scope = dict(source.__globals__)

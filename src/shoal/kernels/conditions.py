@@ -1,15 +1,15 @@
-"""What a group of records must satisfy, beyond its size: one answer for every search.
+"""What a group of records must satisfy in addition to its size: one answer for every search.
 
-A group is described by numbers: how many records it has, how many records of a population match
-it, and how often it has each value of each sensitive column. They add up when groups are joined;
-where a person has several records they count persons, and do not. Every search that forms groups
-(lattice, Mondrian, local recoding, microaggregation) keeps these numbers and asks ``holds``.
+Numbers describe a group: how many records it has, how many records of a population match it, and
+how often it has each value of each sensitive column. They add up when groups are joined. If
+a person has several records, they count persons and do not add up. Every search that forms groups
+(lattice, Mondrian, local recoding, microaggregation) keeps these numbers and calls ``holds``.
 
 Persons who have several records are counted once, and each of their values once. A record
-carries a code per sensitive column that stands for a person with a value, and last the
-number of its person. A group meets each code once, whatever the number of records that carry it:
-it has as many persons as different codes of the last kind, and as many persons with a value as
-different codes that stand for it. These numbers do not add up when groups are joined.
+has one code per sensitive column, which represents a person with a value, and last the number of
+its person. A group counts each code once, however many of its records have it. It has as many
+persons as distinct codes of the last kind, and as many persons with a value as distinct codes that
+represent the value. These numbers do not add up when groups are joined.
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ EQUAL, ORDERED, HIERARCHICAL = 3, 4, 5
 LARGEST_SHARE, LIKENESS, ENHANCED_LIKENESS, DISCLOSURE = 6, 7, 8, 9
 IN_POPULATION, PRESENCE = 10, 11
 
-#: Sums of shares are rounded; a value that misses its bound by less than this meets it.
+#: Sums of shares are rounded; a value that misses its bound by less than this still meets it.
 TOLERANCE = 1e-9
 
 
 class Persons(NamedTuple):
-    """What the codes of records stand for; without rows where each record is a person."""
+    """What the codes of records represent; without rows if each record is a person."""
 
     value: Codes  # by sensitive column and code, and a last row for the persons themselves
     rates: Floats  # by sensitive column and value: the share of all persons who have it
-    owner: Codes  # who goes together, as a person or a household, of each code
+    owner: Codes  # of each code: the person or household removed together
     marks: Integers  # room: when a code was last met
-    clock: Integers  # of one number, which never comes again
+    clock: Integers  # one number that never repeats
     owners: int
-    histories: int  # how many persons share a history at least; 1 where nobody asks
-    whole: bool  # whether who is taken out in one group is taken out of all
-    crowd: int  # how many times the records of a person a group has at least; only merging asks
+    histories: int  # the fewest persons that share a history; 1 if irrelevant
+    whole: bool  # whether a person removed from one group leaves all
+    crowd: int  # the least ratio of group size to one person's records; for merging
 
 
 def each_record() -> Persons:
@@ -66,8 +66,8 @@ def persons_of(
     """Persons with their sensitive values, and the codes of each record.
 
     ``values`` are the codes of each sensitive column, ``persons`` the person of each record,
-    numbered from 0 without gaps, and ``together`` the person or household that a record is taken
-    out with.
+    numbered from 0 without gaps, and ``together`` the person or household with which a record is
+    removed.
     """
     count = int(persons.max(initial=-1)) + 1
     codes = np.zeros((len(values) + 1, len(persons)), np.int32)
@@ -94,13 +94,13 @@ def persons_of(
 
 @njit(cache=True)
 def counted_once(persons: Any) -> bool:
-    """Whether persons are counted, and not records."""
+    """Whether persons are counted instead of records."""
     return len(persons.value) > 0
 
 
 @njit(cache=True)
 def meet(persons: Any, place: int, code: int, tick: int, counts: Any) -> int:
-    """Count a code into ``counts`` unless it was met at this tick; 1 if it is a new person."""
+    """Add a code to ``counts`` unless already met at this tick; 1 if it is a new person."""
     if persons.marks[place, code] == tick:
         return 0
     persons.marks[place, code] = tick
@@ -112,7 +112,7 @@ def meet(persons: Any, place: int, code: int, tick: int, counts: Any) -> int:
 
 @njit(cache=True)
 def next_tick(persons: Any) -> int:
-    """A time at which no code was met yet."""
+    """A time at which no code has been met yet."""
     persons.clock[0] += 1
     return persons.clock[0]
 
@@ -121,10 +121,10 @@ def next_tick(persons: Any) -> int:
 def take_out_rare_histories(
     persons: Any, pair_group: Any, pair_code: Any, pair_counts: Any, gone: Any
 ) -> int:
-    """Mark the persons whose history is shared by too few as gone; give how many they are.
+    """Mark the persons whose history too few share as gone; return how many there are.
 
-    A history is told by the sum of the hashes of its groups with how often each occurs. Two
-    different ones may be taken for one with a chance of 2 ** -64: whoever claims k counts again.
+    A history is identified by the sum of the hashes of its groups with how often each occurs. Two
+    histories are confused with a chance of 2 ** -64: anyone who claims k counts again.
     """
     sums = np.zeros(persons.value.shape[1], np.uint64)
     for i in range(len(pair_group)):
@@ -148,20 +148,20 @@ def take_out_rare_histories(
 class Conditions(NamedTuple):
     """What every group must satisfy, as arrays.
 
-    ``shares`` has a row per sensitive column, padded with zeros, and ``values`` says how many
-    values the column has. ``trees[column, height, value]`` numbers the node above a value at
-    each height of a hierarchy, the top being one node; only ``HIERARCHICAL`` reads it.
+    ``shares`` has a row per sensitive column, padded with zeros, and ``values`` has the number of
+    values of each column. ``trees[column, height, value]`` numbers the node above a value at each
+    height of a hierarchy, with a single node at the top; only ``HIERARCHICAL`` reads it.
     """
 
     smallest: int  # the fewest records of a group
     kinds: Integers
-    columns: Integers  # which sensitive column each condition is about
+    columns: Integers  # the sensitive column of each condition
     bounds: Floats
-    extras: Floats  # the second number of a condition, where it has one
+    extras: Floats  # the second number of a condition, if any
     shares: Floats
     values: Integers
     trees: Integers
-    heights: Integers  # of the tree of each sensitive column
+    heights: Integers  # of each sensitive column's tree
     persons: Persons = each_record()
 
 
@@ -174,7 +174,7 @@ def only_size(smallest: int) -> Conditions:
 
 
 def only_kinds(conditions: Conditions, kept: Flags) -> Conditions:
-    """Some of the conditions; the columns and the smallest size stay."""
+    """Some of the conditions; the columns and the smallest size stay the same."""
     return conditions._replace(
         kinds=conditions.kinds[kept],
         columns=conditions.columns[kept],
@@ -185,7 +185,7 @@ def only_kinds(conditions: Conditions, kept: Flags) -> Conditions:
 
 @njit(cache=True)
 def code_width(conditions: Any) -> int:
-    """How many codes a sensitive column has at most: of values, or of persons with them."""
+    """The most codes of a sensitive column: of values, or of persons with values."""
     if counted_once(conditions.persons):
         return conditions.persons.value.shape[1]
     return conditions.shares.shape[1]
@@ -194,7 +194,7 @@ def code_width(conditions: Any) -> int:
 @njit(cache=True)
 def holds(conditions: Any, size: int, population: int, counts: Any) -> bool:
     """Whether a group satisfies every condition."""
-    # Numbers are of one type, whoever asks: else all that follows is compiled for each of them.
+    # One type for all callers: otherwise everything below is compiled once per type.
     if size < conditions.smallest:
         return False
     for i in range(len(conditions.kinds)):
@@ -205,7 +205,7 @@ def holds(conditions: Any, size: int, population: int, counts: Any) -> bool:
 
 @njit(cache=True)
 def total_shortfall(conditions: Any, size: int, population: int, counts: Any) -> float:
-    """0 where a group satisfies every condition; the more it misses, the larger.
+    """0 if a group satisfies every condition; the more it misses, the larger.
 
     Each condition counts relative to its bound, so that a search can weigh them.
     """
@@ -217,7 +217,7 @@ def total_shortfall(conditions: Any, size: int, population: int, counts: Any) ->
 
 @njit(cache=True)
 def shortfall(conditions: Any, i: int, size: int, population: int, counts: Any) -> float:
-    """By how much a group misses one condition, relative to its bound; 0 where it does not."""
+    """By how much a group misses one condition, relative to its bound; 0 if it does not."""
     kind, bound, extra = conditions.kinds[i], conditions.bounds[i], conditions.extras[i]
     if size == 0:
         return 1.0
@@ -237,7 +237,7 @@ def shortfall(conditions: Any, i: int, size: int, population: int, counts: Any) 
         return _distribution_shortfall(conditions, i, size, own, values, conditions.shares[column])
     if kind == ENTROPY or kind == RECURSIVE:
         if _largest(own, values) >= size:
-            return 1.0  # what everybody has is certain, whatever else some have
+            return 1.0  # a value that everyone has is certain, whatever else some have
     # a person may have several values: as shares of all values, and as shares of the persons
     return max(
         _distribution_shortfall(
@@ -249,7 +249,7 @@ def shortfall(conditions: Any, i: int, size: int, population: int, counts: Any) 
 
 @njit(cache=True)
 def _rate_shortfall(conditions: Any, i: int, size: int, own: Any, values: int) -> float:
-    """The same of the shares of persons who have each value, which may be more than 1 in all."""
+    """The same for the shares of persons with each value, which may add up to more than 1."""
     kind, bound, column = conditions.kinds[i], conditions.bounds[i], conditions.columns[i]
     rates = conditions.persons.rates[column]
     if kind == ENTROPY or kind == RECURSIVE:
@@ -270,7 +270,7 @@ def _rate_shortfall(conditions: Any, i: int, size: int, own: Any, values: int) -
 def _distribution_shortfall(
     conditions: Any, i: int, size: int, own: Any, values: int, shares: Any
 ) -> float:
-    """By how much a distribution of values misses what is asked of it."""
+    """By how much a distribution of values misses its condition."""
     kind, bound, extra = conditions.kinds[i], conditions.bounds[i], conditions.extras[i]
     column = conditions.columns[i]
     if kind == ENTROPY:
@@ -304,7 +304,7 @@ def _above(value: float, bound: float) -> float:
 
 @njit(cache=True)
 def _distinct(own: Any, values: int, size: int) -> int:
-    """The number of different values; 1 where everybody has the same one, whatever else."""
+    """The number of distinct values; 1 if everyone has the same one, whatever else some have."""
     found = 0
     for value in range(values):
         if own[value] >= size:
@@ -359,10 +359,10 @@ def _ordered_distance(own: Any, shares: Any, values: int, size: int) -> float:
 
 @njit(cache=True)
 def _tree_distance(own: Any, shares: Any, values: int, size: int, tree: Any, height: int) -> float:
-    """Earth mover's distance where two values are as far apart as their lowest common node.
+    """Earth mover's distance where the lowest common node of two values is their distance.
 
-    What cannot be evened out below a node travels through it: the smaller of all surplus and all
-    deficit of its children, at a cost of the node's height over that of the tree.
+    What does not balance out below a node travels through it: the smaller of the total surplus and
+    total deficit of its children, at a cost of the node's height divided by that of the tree.
     """
     total = 0.0
     surplus = np.zeros(values)

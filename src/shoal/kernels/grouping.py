@@ -1,12 +1,12 @@
-"""Records grouped by equal keys, and counted where a missing value matches everything.
+"""Group records by equal keys, and count them where a missing value matches everything.
 
-Equal keys are found by an open-addressing hash table. A slot is one 64-bit word: 24 bits of the
-key's hash and, below, the number of the group plus one (0 is an empty slot). A probe that meets
-another key is nearly always settled by those 24 bits, so the table is the only memory touched at
+Equal keys are found with an open-addressing hash table. A slot is one 64-bit word: 24 bits of the
+key's hash and, below, the number of the group plus one (0 is an empty slot). Those 24 bits nearly
+always decide a probe that meets another key, so the table is the only memory accessed at
 random; at most 5/8 of its slots are taken. Keys from a small range index a table directly.
 
-No result depends on the salt of the hash: groups are numbered by first appearance. It is drawn
-once per process so that nobody can craft data whose keys collide.
+No result depends on the salt of the hash: groups are numbered by first appearance. The salt is
+drawn once per process so that nobody can craft data whose keys collide.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Labels = npt.NDArray[np.signedinteger[Any]]
 Tuples = npt.NDArray[np.uint32]
 
 WILDCARD = 2**32 - 1
-"""The code that matches every other in :func:`wildcard_totals`."""
+"""The code that matches every other code in :func:`wildcard_totals`."""
 
 _SALT = np.uint64(int.from_bytes(os.urandom(8), "little"))
 _LABEL = np.uint64(2**40 - 1)
@@ -33,8 +33,8 @@ _ONE = np.uint64(1)
 _FIRST_SLOTS = 2**12
 _SMALL_RANGE = 2**16
 _NARROW = 2  # bytes of codes that numpy would widen to count them
-_SORT_COST = 16  # what one key costs that numpy sorts, in steps of :func:`is_small`
-_HASH_COST = 8  # what one hashed tuple costs, in comparisons of two tuples
+_SORT_COST = 16  # the cost of one key that numpy sorts, in steps of :func:`is_small`
+_HASH_COST = 8  # the cost of one hashed tuple, in comparisons of two tuples
 
 
 def dense_labels(keys: Keys) -> tuple[Labels, int]:
@@ -50,7 +50,7 @@ def group(keys: Keys) -> tuple[Labels, Integers]:
 
 
 def all_differ(keys: Keys) -> bool:
-    """Whether no two keys are equal; much cheaper than :func:`group` where that is so.
+    """Whether no two keys are equal; if so, much cheaper than :func:`group`.
 
     Examples
     --------
@@ -60,19 +60,19 @@ def all_differ(keys: Keys) -> bool:
     rows = len(keys)
     if is_small(_SORT_COST * rows):
         return len(np.unique(keys)) == rows
-    # Sixteen places per key: few keys share one, and only they can be equal.
+    # Sixteen places per key: few keys share one, and only those can be equal.
     words = np.zeros((2, 1 << max(rows // 4 - 1, 1).bit_length()), np.uint64)
     sharing = _sharing_a_place(_read_only(keys), words, rows // 4, _SALT)
     return len(sharing) <= rows // 4 and len(np.unique(sharing)) == len(sharing)
 
 
 def count_sizes(keys: Keys) -> Integers:
-    """The size of each group of equal keys, by first appearance, without making labels."""
+    """The size of each group of equal keys, by first appearance, without creating labels."""
     return _group_into(keys, None)
 
 
 def counts_of(codes: npt.NDArray[np.unsignedinteger[Any]], count: int) -> Integers:
-    """How often each number below ``count`` is among the codes."""
+    """How often each number below ``count`` occurs among the codes."""
     if is_small(len(codes)) or codes.dtype.itemsize > _NARROW:
         return np.bincount(codes, minlength=count).astype(np.int64, copy=False)
     counts: Integers = _counts_of(_read_only(codes), np.zeros(count, np.int64))
@@ -87,9 +87,9 @@ def _counts_of(codes: npt.NDArray[np.unsignedinteger[Any]], counts: Integers) ->
 
 
 def wildcard_totals(tuples: Tuples, starts: Integers, blocks: Integers, weights: Floats) -> Floats:
-    """For each tuple the weight of all that agree with it wherever neither has a wildcard.
+    """For each tuple, the weight of all that agree with it wherever neither has a wildcard.
 
-    Tuples are different. Run r is ``tuples[starts[r]:starts[r + 1]]``, with the wildcards in the
+    Tuples are distinct. Run r is ``tuples[starts[r]:starts[r + 1]]``, with the wildcards in the
     same columns; ``blocks`` has the block of each run, ascending. Tuples of different blocks never
     agree; runs of one block differ in their wildcards.
     """
@@ -106,12 +106,12 @@ def _label_type(rows: int) -> type[np.signedinteger[Any]]:
 
 
 def _group_into(keys: Keys, labels: Labels | None) -> Integers:
-    """Fill ``labels``, if given, and return the sizes."""
+    """Fill ``labels``, if passed, and return the sizes."""
     rows = len(keys)
     if is_small(_SORT_COST * rows):
         return _group_sorted(keys, labels)
     keys = _read_only(keys)
-    # As long as there can be groups: pages that are never written cost no memory.
+    # As long as there can be groups: pages that are never written use no memory.
     sizes = np.zeros(rows, np.int64)
     largest = int(keys.max()) if rows else 0
     if largest < max(_SMALL_RANGE, rows):
@@ -129,7 +129,7 @@ def _group_into(keys: Keys, labels: Labels | None) -> Integers:
 
 
 def _group_sorted(keys: Keys, labels: Labels | None) -> Integers:
-    """The same by sorting, where keys are few."""
+    """The same by sorting, for few keys."""
     _, first, inverse, sizes = np.unique(
         keys, return_index=True, return_inverse=True, return_counts=True
     )
@@ -142,19 +142,19 @@ def _group_sorted(keys: Keys, labels: Labels | None) -> Integers:
 
 
 def _read_only(array: Any) -> Any:
-    """The same array under one type: numba compiles again for what can be written to."""
+    """The same array with one type: numba would compile again for writable arrays."""
     view = array.view()
     view.flags.writeable = False
     return view
 
 
 def _trimmed(sizes: Integers, count: int) -> Integers:
-    """The first ``count`` sizes; copied where that frees more than it takes."""
+    """The first ``count`` sizes; copied if that frees more memory than it uses."""
     return sizes[:count] if 2 * count > len(sizes) else sizes[:count].copy()
 
 
 def _grown(slots: int, most_groups: int) -> int:
-    """Four times the slots, or twice where that is enough for all groups there can be."""
+    """Four times the slots, or twice if that is enough for all possible groups."""
     return slots * 2 if slots * 2 // 8 * 5 >= most_groups else slots * 4
 
 
@@ -192,9 +192,9 @@ def _mixed(key: np.uint64) -> np.uint64:
 
 @njit(cache=True)
 def _sharing_a_place(keys: Keys, words: Words, most: int, salt: np.uint64) -> Keys:
-    """The keys whose hash leads to a place where another key is too; a place is a bit.
+    """The keys whose hash leads to a place that another key shares; a place is a bit.
 
-    Where they are more than ``most``, as happens only with equal keys, any more of them.
+    If there are more than ``most``, which happens only with equal keys, any larger number of them.
     """
     taken, shared = words
     places = np.uint64(64 * len(taken) - 1)
@@ -247,7 +247,7 @@ def _group_hashed(
     count: int,
     salt: np.uint64,
 ) -> tuple[int, int]:
-    """Group from ``row`` on, until the keys end or the table is full; give (row, groups)."""
+    """Group from ``row`` on, until the keys end or the table is full; return (row, groups)."""
     mask = np.uint64(len(slots) - 1)
     limit = len(slots) // 8 * 5
     while row < len(keys):
@@ -355,7 +355,7 @@ def _meet_hashed(
     salt: np.uint64,
     largest: bool,
 ) -> None:
-    """The same by a hash table of the smaller run, over the columns where both have a value."""
+    """The same with a hash table of the smaller run, over the columns where both have a value."""
     near, near_end, far, far_end = runs
     size = 16
     while size < 2 * (near_end - near):
@@ -386,7 +386,7 @@ def _meet_hashed(
 def _find(
     tuples: Tuples, columns: Integers, near: int, sought: int, slots: Keys, salt: np.uint64
 ) -> tuple[np.uint64, np.uint64]:
-    """The slot with the shared values of a tuple, or the empty slot where they belong."""
+    """The slot with the shared values of a tuple, or the empty slot for them."""
     mask = np.uint64(len(slots) - 1)
     hashed = salt
     for column in columns:

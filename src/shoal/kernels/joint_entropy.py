@@ -1,6 +1,6 @@
-"""The mutual information of every two of many columns, from entropies.
+"""The mutual information of each pair of many columns, from entropies.
 
-I(a; b) = H(a) + H(b) - H(a, b), so that of a pair only the joint counts are made anew.
+I(a; b) = H(a) + H(b) - H(a, b), so only the joint counts must be computed for each pair.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from shoal.kernels.arrays import Floats, Integers
 
 
 def mutual_informations(columns: Sequence[Integers]) -> Floats:
-    """The mutual information of each two columns in nats, with observed shares; 0 with itself.
+    """The mutual information of each pair of columns in nats, with observed shares; 0 with itself.
 
     Integers are not negative.
     """
     records = len(columns[0]) if columns else 0
     counts = np.arange(records + 1, dtype=np.float64)
-    terms = counts * np.log(np.maximum(counts, 1.0))  # of each count that there can be
+    terms = counts * np.log(np.maximum(counts, 1.0))  # for each possible count
     dense = [_dense(column) for column in columns]
     sums = [terms[np.bincount(column)].sum() for column in dense]
     widths = [int(column.max(initial=-1)) + 1 for column in dense]
@@ -30,7 +30,7 @@ def mutual_informations(columns: Sequence[Integers]) -> Floats:
         for other in range(one + 1, len(columns)):
             pairs = dense[one] * widths[other] + dense[other]
             joint = _counts(pairs, widths[one] * widths[other])
-            # H(a) + H(b) - H(a, b) with the log of n taken out
+            # H(a) + H(b) - H(a, b) without the terms in log n
             nats = np.log(records) + (terms[joint].sum() - sums[one] - sums[other]) / records
             told[one, other] = told[other, one] = max(0.0, nats)
     return told

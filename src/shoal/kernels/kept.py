@@ -1,15 +1,15 @@
-"""Where compiled kernels are kept: found again in every process, and never older than the code.
+"""Where compiled kernels are kept: every process finds them, and they are never outdated.
 
-numba keeps what it compiled beside the source, or in the user's folder of caches. It asks only
-whether the file of a kernel itself changed, not those of the kernels that it calls, and leaves a
-folder alone that it cannot write to. Here a compiled kernel is for one state of all kernels. It is
-looked for beside the code also where nothing can be written there, as in an image that was warmed
-up when it was built. New ones go to the first of these folders that takes files:
+numba keeps compiled code next to the source, or in the user's cache folder. It checks only whether
+the file of a kernel itself changed, not the files of the kernels that it calls, and it ignores a
+folder that it cannot write to. Here, a compiled kernel belongs to one state of all kernels. Kernels
+next to the code are used even if nothing can be written there, as in an image that was warmed up
+when it was built. New ones go to the first of these folders that accepts files:
 
 1. the one that ``NUMBA_CACHE_DIR`` names;
-2. the one beside the source;
-3. the user's folder of caches (``XDG_CACHE_HOME``, ``~/.cache``, or as the system has it);
-4. a folder for temporary files that belongs to the user alone.
+2. the one next to the source;
+3. the user's cache folder (``XDG_CACHE_HOME``, ``~/.cache``, or as the system defines it);
+4. a folder for temporary files that belongs only to the user.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _PROBE = bytes(1 << 16)
 
 @cache
 def _stamp() -> str:
-    """What all kernels are like now."""
+    """A hash of the source of all kernels."""
     found = hashlib.sha256()
     for file in sorted(_HERE.rglob("*.py")):
         found.update(file.read_bytes())
@@ -47,7 +47,7 @@ def _stamp() -> str:
 
 
 def _temporary() -> Path:
-    """A folder that nobody else can put files into: what is loaded from there is run."""
+    """A folder into which nobody else can put files, because what is loaded from it is run."""
     folder = Path(tempfile.gettempdir()) / f"shoal-{getattr(os, 'getuid', int)()}"
     folder.mkdir(mode=0o700, exist_ok=True)
     found = folder.lstat()
@@ -59,12 +59,12 @@ def _temporary() -> Path:
 
 
 def _roots() -> Iterator[Path | None]:
-    """The folders to keep kernels in, the best first; None for beside the source."""
+    """The folders for kernels, the best first; None means next to the source."""
     if named := os.environ.get("NUMBA_CACHE_DIR"):
         yield Path(named)
     yield None
     user = Path(AppDirs(appname="shoal", appauthor=False).user_cache_dir)
-    # An empty or relative XDG_CACHE_HOME counts as none.
+    # An empty or relative XDG_CACHE_HOME counts as not set.
     yield user if user.is_absolute() else Path("~/.cache/shoal").expanduser()
     try:
         yield _temporary()
@@ -93,7 +93,7 @@ def _takes_files(folder: Path) -> bool:
 
 @cache
 def folders_for(file: str) -> tuple[tuple[str, ...], str | None]:
-    """The folders to look for the kernels of a file in, and the one that new ones go to, if any."""
+    """The folders to search for the kernels of a file, and the one for new kernels, if any."""
     looked = []
     for root in _roots():
         folder = _in(root, file)
@@ -128,9 +128,9 @@ class _Results(CompileResultCacheImpl):  # type: ignore[misc]
 
 
 class _Files(IndexDataCacheFile):  # type: ignore[misc]
-    """The files of one kernel, not read at all where they are of another state of the kernels.
+    """The files of one kernel, not read at all if they belong to another state of the kernels.
 
-    numba would read whom they were compiled for first, which may have moved to another module.
+    numba would first read the types they were compiled for, which may have moved to another module.
     """
 
     def __init__(self, folder: str, name: str, stamp: str) -> None:
@@ -140,9 +140,9 @@ class _Files(IndexDataCacheFile):  # type: ignore[misc]
 
 @cache
 def _leave_linear_algebra_out() -> None:
-    """Load what numba has for arrays without scipy.linalg, a third of a second of imports.
+    """Load numba's array support without scipy.linalg, which takes a third of a second to import.
 
-    numba only looks whether it is there, and looks again where a kernel needs it.
+    numba only checks whether it exists, and checks again when a kernel needs it.
     """
     from numba.np import linalg
 
@@ -155,7 +155,7 @@ def _leave_linear_algebra_out() -> None:
 
 
 class Kept(FunctionCache):  # type: ignore[misc]
-    """What one kernel was compiled to."""
+    """The compiled code of one kernel."""
 
     _impl_class = _Results
 
@@ -164,9 +164,9 @@ class Kept(FunctionCache):  # type: ignore[misc]
         self._cache_file = _Files(self._cache_path, self._impl.filename_base, _stamp())
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """What the kernel was compiled to for these types, or None.
+        """The compiled code of the kernel for these types, or None.
 
-        numba would first load all that it has for compiling, which takes longer than the kernel.
+        numba itself would first prepare everything for compiling, which takes longer.
         """
         _leave_linear_algebra_out()
         rtsys.initialize(target_context)
@@ -186,7 +186,7 @@ class Kept(FunctionCache):  # type: ignore[misc]
         return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Keep a kernel; where that fails, as on a full disk, the next process compiles it."""
+        """Save a kernel; if that fails, as on a full disk, the next process compiles it."""
         try:
             super().save_overload(sig, data)
         except OSError:

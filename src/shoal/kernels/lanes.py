@@ -1,13 +1,13 @@
 """Sixteen numbers at once, as values inside numba kernels.
 
-LLVM unrolls a short loop before it could turn it into vectors, so a kernel that loops over 16
-things runs at the speed of scalars. Lanes are LLVM's own vectors: :func:`load` takes 16 numbers
-from an array, operators act on all of them, and what lies between stays in registers, whatever
-their width on the machine.
+LLVM unrolls a short loop before it could vectorize it, so a kernel that loops over 16 things runs
+at scalar speed. Lanes are LLVM's own vectors: :func:`load` reads 16 numbers from an array,
+operators act on all of them, and intermediate results stay in registers, whatever their width on
+the machine.
 
-``+ - * /``, comparisons, ``abs`` and, on the outcome of comparisons, ``& |`` do what they do to
-numbers. One operand may be a plain number, which stands for 16 equal ones. Integers are unsigned;
-an outcome of a comparison that is added to integers counts as 0 or 1.
+``+ - * /``, comparisons, ``abs`` and, on the results of comparisons, ``& |`` work as on numbers.
+One operand may be a plain number, which represents 16 equal ones. Integers are unsigned;
+the result of a comparison counts as 0 or 1 when added to integers.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic, lower_builtin, models, register_model, type_callable
 
 WIDTH = 16
-"""How many numbers are handled at once."""
+"""How many numbers are processed at once."""
 
 _ARITHMETIC = {  # with LLVM's names for floats and for integers
     operator.add: ("fadd", "add"),
@@ -51,7 +51,7 @@ class Lanes(types.Type):  # type: ignore[misc]
 
     @property
     def vector(self) -> ir.VectorType:
-        """The same in LLVM."""
+        """The same type in LLVM."""
         if isinstance(self.dtype, types.Float):
             double = self.dtype == types.float64
             return ir.VectorType(ir.DoubleType() if double else ir.FloatType(), WIDTH)
@@ -88,13 +88,13 @@ def store(typing: Any, lanes: Any, array: Any, first: Any, second: Any) -> Any:
 
 @intrinsic
 def singles(typing: Any, number: Any) -> Any:
-    """A number 16 times, as floats of 32 bits."""
+    """A number 16 times, as 32-bit floats."""
     return _repeated(number, types.float32)
 
 
 @intrinsic
 def integers(typing: Any, number: Any) -> Any:
-    """A small number 16 times, as integers that count."""
+    """A small number 16 times, as integers for counting."""
     return _repeated(number, types.uint16)
 
 
@@ -109,7 +109,7 @@ def _repeated(number: Any, dtype: Any) -> Any:
 
 @intrinsic
 def add_product(typing: Any, total: Any, left: Any, right: Any) -> Any:
-    """``total + left * right`` of floats, rounded once where the processor can, else twice."""
+    """``total + left * right`` of floats, rounded once if the processor can, otherwise twice."""
 
     def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         product = builder.fmul(args[1], args[2], flags=("contract",))
@@ -120,7 +120,7 @@ def add_product(typing: Any, total: Any, left: Any, right: Any) -> Any:
 
 @intrinsic
 def floats(typing: Any, source: Any) -> Any:
-    """A number 16 times; or any lanes, as floats of 64 bits."""
+    """A number 16 times, or any lanes, as 64-bit floats."""
     result = Lanes(types.float64)
 
     def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -135,7 +135,7 @@ def floats(typing: Any, source: Any) -> Any:
 
 @intrinsic
 def choose(typing: Any, condition: Any, chosen: Any, other: Any) -> Any:
-    """The first where the condition holds, the second where it does not; one may be a number."""
+    """The first where the condition holds, otherwise the second; one may be a number."""
     result = chosen if isinstance(chosen, Lanes) else other
 
     def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -181,7 +181,7 @@ def greatest(typing: Any, lanes: Any) -> Any:
 
 def _folded(sign: str) -> Callable[..., Any]:
     def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        """Compare the second half with the first, until one is left."""
+        """Compare the second half with the first until one number is left."""
         value, width = args[0], WIDTH
         compares = _comparison(sign)
         while width > 1:
@@ -203,7 +203,7 @@ def _folded(sign: str) -> Callable[..., Any]:
 
 @intrinsic
 def bits(typing: Any, condition: Any) -> Any:
-    """The outcomes of a comparison as the bits of one integer, the first lane lowest."""
+    """The results of a comparison as the bits of one integer, with the first lane lowest."""
 
     def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.zext(builder.bitcast(args[0], ir.IntType(WIDTH)), ir.IntType(64))
@@ -213,7 +213,7 @@ def bits(typing: Any, condition: Any) -> Any:
 
 @intrinsic
 def first_lane(typing: Any, hits: Any) -> Any:
-    """The number of the lowest bit that is set."""
+    """The number of the lowest set bit."""
 
     def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.cttz(args[0], ir.IntType(1)(1))
@@ -222,7 +222,7 @@ def first_lane(typing: Any, hits: Any) -> Any:
 
 
 def _place(context: Any, builder: Any, array: Any, value: Any, *indices: Any) -> Any:
-    """Where lanes begin, as a pointer to them."""
+    """A pointer to the start of lanes."""
     struct = context.make_array(array)(context, builder, value)
     at = [*indices, ir.IntType(64)(0)]
     item = cgutils.get_item_pointer(context, builder, array, struct, at)
@@ -247,7 +247,7 @@ def _as_lanes(context: Any, builder: Any, value: Any, given: Any, wanted: Lanes)
 
 
 def _define(operation: Callable[..., Any], build: Callable[..., Any], *, compares: bool) -> None:
-    """Give an operator its meaning for lanes: both sides as lanes of one type, then ``build``."""
+    """Define an operator for lanes: convert both sides to lanes of one type, then ``build``."""
 
     @type_callable(operation)
     def type_it(context: Any) -> Any:
@@ -303,7 +303,7 @@ def _type_abs(context: Any) -> Any:
 
 @lower_builtin(abs, Lanes)
 def _abs(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-    """Without the bit of the sign."""
+    """Clear the sign bit."""
     words = ir.VectorType(ir.IntType(64), WIDTH)
     bare = builder.and_(builder.bitcast(args[0], words), ir.Constant(words, [2**63 - 1] * WIDTH))
     return builder.bitcast(bare, signature.return_type.vector)

@@ -1,10 +1,9 @@
-"""What drawn words are turned into: integers, shuffles, samples, noise; and a keyed hash.
+"""What drawn words become: integers, shuffles, samples, noise; and a keyed hash.
 
 A kernel never draws. It receives 64-bit words that :class:`shoal.randomness.SecretStream` drew,
-and returns how far it got and how many of the words it used up. When the words ran out, the
-caller keeps the unused ones, appends fresh ones and calls again from there. Unused words must
-come first in the next call: to throw them away would make results that need many words rarer
-than they should be.
+and returns how far it got and how many words it used. When the words run out, the caller keeps the
+unused ones, appends fresh ones and calls again from there. Unused words must come first in the
+next call: discarding them would make results that need many words rarer than they should be.
 """
 
 from __future__ import annotations
@@ -18,19 +17,19 @@ _LOW_HALF = np.uint64(0xFFFFFFFF)
 _HALF = np.uint64(32)
 
 BEYOND_EXACT = 2**54
-"""A magnitude of noise past this is as good as any larger one: the caller clamps at 2**53."""
+"""A magnitude of noise beyond this is as good as any larger one: the caller clamps at 2**53."""
 
 
 @njit(cache=True)
 def pick(word: np.uint64, bound: np.uint64) -> np.int64:
-    """floor(word * bound / 2**64), or -1 for a word that would make some result likelier.
+    """floor(word * bound / 2**64), or -1 for a word that would make some result more likely.
 
     Lemire (2019), "Fast random integer generation in an interval": of the 2**64 words,
     2**64 mod bound are refused, and each result keeps exactly floor(2**64 / bound) of the rest.
     """
     word_high, word_low = word >> _HALF, word & _LOW_HALF
     bound_high, bound_low = bound >> _HALF, bound & _LOW_HALF
-    # Schoolbook product in halves, since there is no 128-bit integer; no sum here overflows.
+    # Long multiplication in halves, since there is no 128-bit integer; no sum here overflows.
     cross = word_high * bound_low + (word_low * bound_low >> _HALF)
     middle = word_low * bound_high + (cross & _LOW_HALF)
     high = word_high * bound_high + (cross >> _HALF) + (middle >> _HALF)
@@ -44,7 +43,7 @@ def pick(word: np.uint64, bound: np.uint64) -> np.int64:
 @python_if_small(lambda results, *_: 8 * results.size)
 @njit(cache=True)
 def fill_below(results: Integers, bounds: Integers, words: Words, start: int) -> tuple[int, int]:
-    """results[i] uniform in 0 … bounds[i]-1, from ``start`` on; gives (next start, words used)."""
+    """results[i] uniform in 0 … bounds[i]-1, from ``start`` on; (next start, words used)."""
     used = 0
     for i in range(start, results.size):
         value = np.int64(-1)
@@ -62,10 +61,10 @@ def fill_below(results: Integers, bounds: Integers, words: Words, start: int) ->
 def shuffle_within(
     items: Integers, offsets: Integers, words: Words, group: int, start: int
 ) -> tuple[int, int, int]:
-    """Fisher-Yates in place inside each ``items[offsets[g]:offsets[g + 1]]``.
+    """Fisher-Yates in place within each ``items[offsets[g]:offsets[g + 1]]``.
 
-    Forward form: after step i the prefix of the group that ends at i is in uniformly random
-    order. Gives (group, next start, words used); it is done when group == offsets.size - 1.
+    Forward form: after step i, the prefix of the group that ends at i is in uniformly random
+    order. Returns (group, next start, words used); it is done when group == offsets.size - 1.
     """
     used = 0
     while group < offsets.size - 1:
@@ -89,7 +88,7 @@ def select(
 ) -> tuple[int, int, int]:
     """Simple random sample in ascending order (Knuth, vol. 2, 3.4.2, Algorithm S).
 
-    A row is taken with probability (still wanted) / (still to come). Gives (taken, next start,
+    A row is taken with probability (still wanted) / (still to come). Returns (taken, next start,
     words used); it is done when taken == chosen.size.
     """
     used = 0
@@ -110,7 +109,7 @@ def select(
 
 @njit(cache=True)
 def _below(bound: int, words: Words, used: int) -> tuple[np.int64, int]:
-    """A uniform integer below ``bound`` and how many words are used then: -1 if they ran out."""
+    """A uniform integer below ``bound``, or -1 if the words ran out; and the words used so far."""
     if bound == 1:
         return np.int64(0), used
     value = np.int64(-1)
@@ -128,9 +127,9 @@ def _exponential_coin(
 ) -> tuple[bool, int]:
     """True with probability exactly exp(-numerator / denominator), a ratio of at most 1.
 
-    The first k at which a coin of probability ratio / k fails is odd with the probability
-    1 - ratio + ratio**2/2! - ratio**3/3! + … To reach k is as rare as 1 / k!, so that
-    denominator * k stays far below 2**63 for the denominators up to 2**53 that arrive here.
+    The first k at which a coin of probability ratio / k fails is odd with probability
+    1 - ratio + ratio**2/2! - ratio**3/3! + … Reaching k is as rare as 1 / k!, so
+    denominator * k stays far below 2**63 for the denominators up to 2**53 that occur here.
     """
     k = 1
     while True:
@@ -163,7 +162,7 @@ def _laplace_draw(scale: int, words: Words, used: int) -> tuple[np.int64, int]:
         negative, used = _below(2, words, used)
         if used < 0:
             return np.int64(0), used
-        # Zero has one sign only, else it would come twice as often as it should.
+        # Zero has only one sign; otherwise it would come twice as often as it should.
         if magnitude > 0 or negative == 0:
             return (-magnitude if negative == 1 else magnitude), used
 
@@ -173,10 +172,10 @@ def _laplace_draw(scale: int, words: Words, used: int) -> tuple[np.int64, int]:
 def discrete_laplace(
     noise: Integers, scales: Integers, words: Words, start: int
 ) -> tuple[int, int]:
-    """noise[i] from the discrete Laplace distribution of scale scales[i], by integers alone.
+    """noise[i] from the discrete Laplace distribution of scale scales[i], using only integers.
 
     Canonne, Kamath and Steinke (2020), "The discrete Gaussian for differential privacy",
-    Algorithm 2. Gives (next start, words used).
+    Algorithm 2. Returns (next start, words used).
     """
     used = 0
     for i in range(start, noise.size):
@@ -228,7 +227,7 @@ def siphash(keys: Integers, secret_low: np.uint64, secret_high: np.uint64) -> Wo
 
 @njit(cache=True)
 def _next_free(leads: Integers, rank: int) -> int:
-    """The first free rank from here on; the path to it is halved on the way."""
+    """The first free rank from here on; the path to it is halved along the way."""
     while leads[rank] != rank:
         leads[rank] = leads[leads[rank]]
         rank = leads[rank]
@@ -239,12 +238,12 @@ def _next_free(leads: Integers, rank: int) -> int:
 def swap_near_ranks(order: Integers, window: int, words: Words, source: Integers) -> None:
     """Pair ranks that are at most ``window`` apart and write the pairs into ``source``.
 
-    From the lowest rank up, a rank without a partner draws one of the next ``window`` ranks and
-    takes the first free one from there on, or, where there is none left in the window, the first
-    free one of the window. ``source[row]`` becomes the row of the partner.
+    From the lowest rank up, a rank without a partner draws one of the next ``window`` ranks. It
+    takes the first free one from there on or, if none is left in the window, the first free one
+    of the window. ``source[row]`` becomes the row of the partner.
     """
     ranks = len(order)
-    leads = np.arange(ranks + 1)  # a taken rank leads to the next one; the last one is the end
+    leads = np.arange(ranks + 1)  # a taken rank leads to the next; the last is the end
     rank = 0
     while rank < ranks:
         leads[rank] = rank + 1

@@ -1,4 +1,4 @@
-"""Laplace noise whose size follows the class of the record."""
+"""Laplace noise, scaled by the class of the record."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from shoal.table import Numbers, Table
 class AddNoise(NumericMasker):
     """Add Laplace noise to floating-point columns, scaled by the diameter of the class.
 
-    A class is formed by the records that are equal on all nominal quasi-identifiers. The scale is
-    diameter / ``epsilon``, where the diameter is the range of the column within the class, or of
-    the whole column where the class has a single value. The noise is drawn on a grid common to
-    the column, so that the last bits of a released number tell nothing about the original one.
+    The records that are equal on all nominal quasi-identifiers form a class. The scale is
+    diameter / ``epsilon``. The diameter is the range of the column within the class, or within
+    the whole column if the class has a single value. The noise is drawn on a grid common to the
+    column, so that the last bits of a released number reveal nothing about the original one.
 
     This is *not* differential privacy: the scale comes from the data, and ``epsilon`` only sets
-    how large the noise is.
+    the size of the noise.
 
     Parameters
     ----------
     epsilon : float
-        The larger, the less noise; 0.5 to 16 are usual.
+        Larger values add less noise; 0.5 to 16 are usual.
     columns : list of str, optional
-        The columns to mask; the quasi-identifiers without it.
+        The columns to mask; by default the quasi-identifiers.
     random_state : int, optional
-        For tests only: a seed lets anyone who learns it take the noise away again. Without it
-        the noise comes from the operating system's entropy.
+        For tests only: anyone who learns the seed can remove the noise. By default the noise
+        comes from the operating system's entropy.
 
     References
     ----------
@@ -85,7 +85,7 @@ class AddNoise(NumericMasker):
         if not np.isfinite(whole):
             return "its range exceeds the largest floating-point number"
         diameter = _class_ranges(values, present, labels)
-        with np.errstate(over="ignore"):  # a scale that is not finite is refused below
+        with np.errstate(over="ignore"):  # an infinite scale is refused below
             scales = np.where(diameter > 0, diameter, whole) / self.epsilon
         scales = np.maximum(scales, np.finfo(np.float64).tiny)  # a quotient may underflow to 0
         noisy = values.copy()

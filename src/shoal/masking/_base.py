@@ -1,4 +1,4 @@
-"""What every method shares: checks at the door, the log of what was touched, the fitted facts."""
+"""What all methods share: input checks, the log of what a step did, the fitted facts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Progress = Callable[[str, float], None]
 
 
 class Secrets(dict[str, Any]):
-    """Facts that undo a release, a key for example: read by name, and never shown or pickled.
+    """Facts that undo a release, such as a key: read by name, never shown or pickled.
 
     Examples
     --------
@@ -37,14 +37,14 @@ class Secrets(dict[str, Any]):
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise TypeError(
-            "Private facts of a release are neither pickled nor copied, since they undo it; "
+            "Private facts of a release cannot be pickled or copied, because they undo it; "
             "release.save writes them into the private half."
         )
 
 
 @dataclass
 class StepLog:
-    """What a method at some place of a plan did: columns touched or left and why, and facts."""
+    """What one step of a plan did: columns changed or skipped with the reason, and facts."""
 
     touched: list[str] = field(default_factory=list)
     skipped: dict[str, str] = field(default_factory=dict)
@@ -56,16 +56,16 @@ class StepLog:
     stream: SecretStream | None = None
 
     def compare(self, columns: Iterable[str], masked: Table, table: Table) -> None:
-        """Note of each column whether a cell of it was changed."""
+        """Record for each column whether any of its cells changed."""
         for name in columns:
-            # as the column's own type holds them, since a decimal may round back
+            # compared in the column's own type, since a decimal may round back
             if masked.changed_count(name, table):
                 self.touched.append(name)
             else:
                 self.skipped[name] = "no value changes"
 
     def tell(self, label: str, share: float) -> None:
-        """Show how far a long step is."""
+        """Report the progress of a long step."""
         if self.progress is not None:
             self.progress(label, share)
 
@@ -74,16 +74,16 @@ class Masker(Parametrized, ABC):
     """Base of every masking method: a Table in, a new Table out.
 
     A method is a dataclass of declared parameters and one function, ``_mask``. After
-    ``fit_transform`` it has ``touched_`` (columns it changed), ``skipped_`` (columns it left, with
-    the reason), ``removed_columns_``, ``removed_`` (records taken out), ``losing_`` (persons who
-    lost one) and ``audit_`` (private).
+    ``fit_transform`` it has ``touched_`` (columns it changed), ``skipped_`` (columns it did not
+    change, with the reason), ``removed_columns_``, ``removed_`` (number of records removed),
+    ``losing_`` (number of persons who lost a record) and ``audit_`` (private).
     """
 
     method: ClassVar[str]
     summary: ClassVar[str]
     reference: ClassVar[str]
     is_random: ClassVar[bool] = False
-    #: Whether combinations with their counts are enough: single records are not needed.
+    #: Whether the method needs only combinations with their counts, not single records.
     by_counts: bool = False
 
     touched_: tuple[str, ...]
@@ -102,11 +102,11 @@ class Masker(Parametrized, ABC):
         place: int = 0,
         stream: SecretStream | None = None,
     ) -> Table:
-        """Mask a table; the order of the rows stays, the given table is not changed.
+        """Mask a table; neither the order of the rows nor the given table changes.
 
-        A long step calls ``progress`` with what it does and the share that is done. ``place`` is
-        the step's place in a plan: under one seed, two places draw different numbers. An engine
-        gives each chunk of a table its own ``stream``.
+        A long step calls ``progress`` with a label and the share of the work done. ``place`` is
+        the step's place in a plan: with one seed, two places draw different numbers. An engine
+        passes a ``stream`` of its own for each chunk of a table.
         """
         self.check_parameters()
         check_table(table, type(self).__name__)
@@ -114,21 +114,21 @@ class Masker(Parametrized, ABC):
             raise InputError(f"{type(self).__name__} got a table without records.")
         if table.times is not None and not self.by_counts:
             raise InputError(
-                f"{type(self).__name__} with these parameters works on single records; a tally has "
-                "only combinations with their counts."
+                f"{type(self).__name__} with these parameters works on single records, but a tally "
+                "has only combinations with their counts."
             )
         named: Sequence[str] | None = getattr(self, "columns", None)
         columns = table.chosen(named)
         if not columns and self.needs_columns:
             raise InputError(
-                f"{type(self).__name__} has no columns to work on: the table has no "
-                "quasi-identifiers; declare them in the roles or name columns."
+                f"{type(self).__name__} has no columns to work on, because the table has no "
+                "quasi-identifiers. Declare them in the roles, or name columns."
             )
         forbidden = [name for name in columns if name in table.roles.withheld]
         if forbidden:
             raise InputError(
-                f"{type(self).__name__} names the identifier {quoted(forbidden)}; identifiers "
-                "are removed from a release, so there is nothing to mask."
+                f"{type(self).__name__} names the identifier {quoted(forbidden)}. Identifiers "
+                "are removed from a release, so there is nothing to mask. Remove the name."
             )
         log = StepLog(progress=progress, place=place, stream=stream)
         masked = self._mask(table, columns, log)
@@ -145,7 +145,7 @@ class Masker(Parametrized, ABC):
         return masked
 
     def fit(self, table: Table, *, progress: Progress | None = None) -> Self:
-        """Learn from a table what ``transform`` applies to rows that come later.
+        """Learn from a table what ``transform`` applies to later rows.
 
         Examples
         --------
@@ -160,19 +160,19 @@ class Masker(Parametrized, ABC):
         return self
 
     def transform(self, table: Table) -> Table:
-        """Map raw rows that come later into the released domain; nothing new is learned.
+        """Map later raw rows into the released domain; nothing new is learned.
 
-        What was fitted applies: columns taken out, caps, ranges, rounding, levels. Methods that
-        hide a record among others (swapping, noise, microaggregation) leave a new row as it is.
+        The fitted facts apply: removed columns, caps, ranges, rounding, levels. Methods that hide
+        a record among others (swapping, noise, microaggregation) do not change a new row.
         """
         self._check_served(table)
         return self._serve(table)
 
     def cover(self, table: Table) -> Table:
-        """Map people of a population into the released domain, for counting who fits a record.
+        """Map people of a population into the released domain, to count who fits a record.
 
-        As ``transform``, but where released classes overlap, a person comes once for each
-        class whose values cover them, always with the same row key.
+        This works like ``transform``. But if released classes overlap, a person appears once for
+        each class whose values cover them, always with the same row key.
         """
         self._check_served(table)
         return self._cover(table)
@@ -180,17 +180,17 @@ class Masker(Parametrized, ABC):
     def _check_served(self, table: Table) -> None:
         if not hasattr(self, "touched_"):
             raise InputError(
-                f"{type(self).__name__} has not been fitted; call fit or fit_transform first."
+                f"{type(self).__name__} is not fitted. Call fit or fit_transform first."
             )
-        table.chosen(self.serves)  # a column that the table lacks is named here
+        table.chosen(self.serves)  # names a column that the table lacks
 
     @property
     def serves(self) -> tuple[str, ...]:
-        """The columns that rows to serve must have."""
+        """The columns that later rows must have."""
         return tuple(name for name in self.touched_ if name not in self.removed_columns_)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Copies and pickles can serve new rows; they hold no key and nothing about a record."""
+        """Copies and pickles can serve new rows, but hold no key and nothing about a record."""
         declared = {parameter.name for parameter in parameters_of(type(self))}
         state = {
             name: value
@@ -200,22 +200,22 @@ class Masker(Parametrized, ABC):
         return state | ({"audit_": {}} if "audit_" in state else {})
 
     def without_records(self) -> Masker:
-        """A copy that can serve new rows and keeps nothing about any record it was fitted on."""
+        """A copy that can serve new rows but keeps nothing about any fitted record."""
         return copy.copy(self)
 
     def _stream(self, table: Table, log: StepLog) -> SecretStream:
-        """The randomness of this step, whose key is private.
+        """The randomness of this step; its key is private.
 
-        A seed may be given twice: to another step, to the same step with other parameters, to
-        the table of next month. Whoever has two results of the same draws can take the draws
-        away, so the stream of a seed depends on all of these.
+        A seed may be used twice: for another step, for the same step with other parameters, or
+        for next month's table. Anyone who has two results of the same draws can remove the draws,
+        so the stream of a seed depends on all of these.
         """
         if log.stream is not None:
             return log.stream
         seed: int | None = getattr(self, "random_state", None)
         stream = SecretStream.from_state(seed, stacklevel=5)
         if seed is not None:
-            old = {new: old for old, new in self.renamed.items()}  # a new name changes no draw
+            old = {new: old for old, new in self.renamed.items()}  # renaming changes no draw
             others = {old.get(n, n): v for n, v in self.get_params().items() if n != "random_state"}
             step = json.dumps([log.place, self.method, _spelled(others)], sort_keys=True)
             stream = stream.derive("step", step, fingerprint(table))
@@ -223,50 +223,49 @@ class Masker(Parametrized, ABC):
         return stream
 
     def scales(self, table: Table) -> Mapping[str, Any]:
-        """For columns that become texts, these texts as numbers; nothing for most methods."""
+        """For columns that become text: these texts as numbers. Empty for most methods."""
         return {}
 
     def _serve(self, table: Table) -> Table:
-        """New rows in the released domain; a method that only hides records leaves them."""
+        """New rows in the released domain; methods that only hide records do not change them."""
         return table
 
     def _cover(self, table: Table) -> Table:
-        """People in the released domain; classes of most methods do not overlap."""
+        """People in the released domain; with most methods, classes do not overlap."""
         return self._serve(table)
 
     def _course(self, before: Course, log: StepLog) -> Course:
-        """The course of the masked table; only a step that is blind to the data goes on with it."""
+        """The course of the masked table; only a step that ignores the data continues it."""
         return OTHER
 
     @property
     def needs_columns(self) -> bool:
-        """Whether there is nothing to do without columns named or quasi-identifiers declared."""
+        """Whether the step needs named columns or declared quasi-identifiers."""
         return True
 
     def _warn_about_named(self, skipped: Mapping[str, str]) -> None:
         reasons = "; ".join(f"'{name}': {reason}" for name, reason in skipped.items())
         warnings.warn(
-            f"{type(self).__name__} left columns as they are although the plan names them: "
-            f"{reasons}.",
+            f"{type(self).__name__} did not change columns that the plan names: {reasons}.",
             UnprotectedColumnWarning,
             stacklevel=3,
         )
 
     @abstractmethod
     def _mask(self, table: Table, columns: Sequence[str], log: StepLog) -> Table:
-        """The algorithm: mask ``columns`` of ``table`` and say in ``log`` what was done."""
+        """The algorithm: mask ``columns`` of ``table`` and record in ``log`` what it did."""
 
     @classmethod
     def from_plan(cls, given: Mapping[str, Any]) -> Masker:
-        """Build from one entry of a plan's ``steps``, without its ``method``."""
+        """Build a step from one entry of a plan's ``steps``, without its ``method``."""
         try:
             return cls.from_params(given, called=f"step '{cls.method}'")
-        except TypeError as cause:  # a wrong shape of value, worded by Python
+        except TypeError as cause:  # a value of the wrong shape, in Python's words
             raise ParameterError(f"The step '{cls.method}' cannot be built: {cause}.") from None
 
 
 def _spelled(value: Any) -> Any:
-    """A parameter as JSON holds it: the same for equal values, whatever their type."""
+    """A parameter as JSON: the same for equal values, whatever their type."""
     if isinstance(value, Parametrized):
         return [type(value).__name__, _spelled(value.get_params())]
     if isinstance(value, Table):
@@ -300,10 +299,10 @@ def discover_maskers() -> dict[str, type[Masker]]:
 
 
 class NumericMasker(Masker):
-    """Base of methods that map the values of each numeric column on their own."""
+    """Base of methods that map the values of each numeric column separately."""
 
     kinds: ClassVar[tuple[Kind, ...]] = ("integer", "float")
-    keeps_equal: ClassVar[bool] = False  # whether a value that stays keeps digits beyond a float
+    keeps_equal: ClassVar[bool] = False  # an unchanged value keeps digits beyond a float
 
     def _mask(self, table: Table, columns: Sequence[str], log: StepLog) -> Table:
         prepared = self._prepare(table, log)
@@ -336,12 +335,12 @@ class NumericMasker(Masker):
         return table.with_numbers(changed, keep_equal=self.keeps_equal) if changed else table
 
     def _map_new(self, name: str, numbers: Numbers) -> npt.NDArray[Any] | None:
-        """The values of new rows in the released domain; None leaves them as they are."""
+        """The values of new rows in the released domain; None leaves them unchanged."""
         return None
 
     def _prepare(self, table: Table, log: StepLog) -> Any:
-        """What :meth:`_map` needs beyond the column itself; begins the fitted facts."""
+        """What :meth:`_map` needs in addition to the column; resets the fitted facts."""
 
     @abstractmethod
     def _map(self, name: str, numbers: Numbers, prepared: Any) -> npt.NDArray[Any] | str:
-        """The new values of a column, or the reason why it is left as it is."""
+        """The new values of a column, or the reason why it stays unchanged."""

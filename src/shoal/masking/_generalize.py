@@ -1,4 +1,4 @@
-"""Generalization: values become coarser until every record is in a class that is safe."""
+"""Generalization: values become coarser until every record is in a safe class."""
 
 from __future__ import annotations
 
@@ -44,67 +44,67 @@ class Generalize(Masker):
     """Replace values by coarser ones, so that each record shares its values with enough others.
 
     ``"full-domain"`` gives each column one level of its hierarchy: the combination of levels with
-    the least loss, provably, while at most ``suppression_limit`` of the records are suppressed.
+    provably the least loss that suppresses at most ``suppression_limit`` of the records.
     ``"mondrian"`` cuts the records into boxes, as small as the models allow, and releases the
-    box. ``"local"`` gives every class the least general values that it can have, so that equal
+    boxes. ``"local"`` gives every class the least general values that it can have, so equal
     values may be released at different levels; nothing is suppressed.
 
-    Columns without a hierarchy get one that is proposed from the data; for Mondrian, numbers,
-    dates and times need none.
+    A column without a hierarchy gets one that is proposed from the data. Mondrian needs no
+    hierarchy for numbers, dates and times.
 
     Parameters
     ----------
     algorithm : {"full-domain", "mondrian", "local"}
         The search.
     k : int, optional
-        The smallest class.
+        The size of the smallest class.
     models : privacy model or list of privacy models, optional
-        What every class must satisfy besides, for example ``LDiversity(2)``. Models of a
-        population count the people whom released values cover. ``DifferentialPrivacy`` goes with
-        ``levels`` only, after a Bernoulli sample, whose fraction sets the smallest class.
+        What every class must satisfy in addition, for example ``LDiversity(2)``. Models of a
+        population count the people whom the released values cover. ``DifferentialPrivacy`` works
+        only with ``levels`` and after a Bernoulli sample, whose fraction sets the smallest class.
     hierarchies : dict, optional
         The hierarchy of each column: a Hierarchy, the path of a file, or its kind as in a plan.
     levels : dict, optional
-        The level of each column, instead of a search: the same whatever the data are, which is
-        what differential privacy by sampling needs. ``loss_`` is then the mean share of a
-        hierarchy that a cell stands for; full-domain only.
+        The level of each column, used instead of a search. The levels then do not depend on the
+        data, as differential privacy by sampling requires. ``loss_`` is then the mean share of a
+        hierarchy that a cell stands for. Full-domain only.
     suppression_limit : float
         The largest share of the records that may be suppressed; full-domain only.
     loss : str
-        What the full-domain search makes small: ``"loss"``, ``"precision"``,
+        What the full-domain search minimizes: ``"loss"``, ``"precision"``,
         ``"discernibility"``, ``"discernibility-monotonic"``, ``"average-class-size"``,
         ``"entropy"``, ``"entropy-monotonic"``, ``"ambiguity"`` or ``"kl-divergence"``.
     suppressed : {"removed", "kept"}
-        Whether suppressed records leave the table, or stay with ``*`` in every column to
-        generalize and nothing in the sensitive columns. What stays is a class of its own.
+        Whether suppressed records are removed, or stay with ``*`` in every generalized column
+        and no value in the sensitive columns. The records that stay form a class of their own.
     keep_sensitive : bool
-        Leave their sensitive values to suppressed records that are kept.
+        Suppressed records that stay keep their sensitive values.
     whole : bool
-        Suppress all records of a person, or of a household where one is declared, and not only
+        Suppress all records of a person, or of a household if one is declared, and not only
         those in classes that fail.
     relaxed : bool
-        For Mondrian: records with the value of a cut may go to either side.
+        For Mondrian: records whose value is at a cut may go to either side.
     extend : bool
-        Give values that a hierarchy lacks ``*`` at every level, instead of refusing them.
+        Values that a hierarchy lacks become ``*`` at every level, instead of being refused.
     seconds : float, optional
-        How long the search may go on where the lattice is too large for the provable optimum (60
-        unless given), and how long local recoding is refined (0.5 unless given).
+        How long the search may run if the lattice is too large for the provable optimum (by
+        default 60), and how long local recoding is refined (by default 0.5).
     columns : list of str, optional
-        The columns to generalize; the quasi-identifiers without it.
+        The columns to generalize; by default the quasi-identifiers.
 
     Attributes
     ----------
     levels_ : dict
         The level of each column; full-domain only.
     loss_ : float
-        The loss of what was found.
+        The loss of the result.
     suppressed_ : int
-        How many records were suppressed.
+        The number of suppressed records.
     optimal_ : bool
-        Whether nothing better exists: what the full-domain search proves unless it says that the
-        lattice is too large.
+        Whether no better result exists. The full-domain search proves this unless it reports that
+        the lattice is too large.
     lattice_ : dict
-        The part of the lattice that was looked at.
+        The part of the lattice that was searched.
     proposed_ : tuple of str
         The columns whose hierarchy was proposed from the data.
 
@@ -149,19 +149,19 @@ class Generalize(Masker):
 
     @property
     def by_counts(self) -> bool:  # type: ignore[override]
-        """Whether combinations are enough: records with one value are not cut apart."""
+        """Whether combinations are enough: records with equal values are not separated."""
         return not self.relaxed
 
     def check_parameters(self) -> None:
-        """Also: something to satisfy, and no option that the algorithm ignores."""
+        """Also checks that there is something to satisfy, and no option that has no effect."""
         if isinstance(self.algorithm, int) and not isinstance(self.algorithm, bool):
             raise ParameterError(
-                "The first parameter of Generalize is the algorithm; write Generalize(k="
+                "The first parameter of Generalize is the algorithm. Write Generalize(k="
                 f"{self.algorithm})."
             )
         super().check_parameters()
         if self.k is None and self.models is None:
-            raise ParameterError("Generalize needs 'k' or 'models': what every class satisfies.")
+            raise ParameterError("Generalize needs 'k' or 'models': what every class must satisfy.")
         for name, algorithm in (
             ("levels", "full-domain"),
             ("suppression_limit", "full-domain"),
@@ -171,8 +171,8 @@ class Generalize(Masker):
         ):
             if name in self.changed_params() and self.algorithm != algorithm:
                 raise ParameterError(
-                    f"The '{name}' parameter of Generalize belongs to the algorithm "
-                    f"'{algorithm}', not to '{self.algorithm}'; leave it out."
+                    f"The '{name}' parameter of Generalize is for the algorithm "
+                    f"'{algorithm}', not for '{self.algorithm}'. Remove it."
                 )
         check_blindness(
             models_of(self.models), levels=self.levels is not None, untouched=self._looks_at_nothing
@@ -180,10 +180,10 @@ class Generalize(Masker):
 
     @property
     def _looks_at_nothing(self) -> bool:
-        """Whether classes are all that the step looks at, where the levels are given.
+        """Whether the step looks only at classes, given the levels.
 
-        With a limit, that a table is released at all tells how many records would have been
-        suppressed, which may turn on one person.
+        With a limit, the mere fact that a table is released reveals how many records would have
+        been suppressed, and this may depend on one person.
         """
         return not self.extend and self.suppressed == "removed" and self.suppression_limit == 1
 
@@ -191,8 +191,9 @@ class Generalize(Masker):
         models, demand, everyone, chosen = self._asked(table, columns)
         if self.levels is not None and self.proposed_:
             raise InputError(
-                f"Given levels need given hierarchies, and {quoted(self.proposed_)} has none: one "
-                "proposed from the data would depend on them."
+                "'levels' needs a hierarchy for each column, and "
+                f"{quoted(self.proposed_)} has none. A hierarchy proposed from the data would make "
+                "the levels depend on the data."
             )
         found = search(self, everyone, columns, chosen, demand, log)
         self._keep_facts(table, found, chosen)
@@ -225,10 +226,10 @@ class Generalize(Masker):
     def _asked(
         self, table: Table, columns: Sequence[str]
     ) -> tuple[list[PrivacyModel], Demand, Table, dict[str, Hierarchy]]:
-        """The models, what they demand, the people who are counted, and the hierarchies."""
+        """The models, their demand, the people to count, and the hierarchies."""
         for name in columns:
             if table.kind(name) == "float":
-                table.numbers(name)  # refuses infinite values, which have no middle and no width
+                table.numbers(name)  # refuses infinite values: they have no middle and no width
         models, self._crowd = crowd_of(models_of(self.models), self.k, table, columns)
         demand = demand_of(
             self._crowd,
@@ -249,7 +250,7 @@ class Generalize(Masker):
         return models, demand, everyone, chosen
 
     def space(self, table: Table) -> LevelSpace:
-        """Every combination of levels of a table, to be looked at one by one.
+        """Every combination of levels of a table, to examine one by one.
 
         Examples
         --------
@@ -267,7 +268,7 @@ class Generalize(Masker):
         return LevelSpace(task, limit=self.suppression_limit, loss=self.loss)
 
     def _course(self, before: Course, log: StepLog) -> Course:
-        """Given levels do not depend on the data; classes that are too small were taken out."""
+        """Given levels do not depend on the data; classes that were too small are gone."""
         blind = self.levels is not None and self._looks_at_nothing
         by_size = all(asks_for_a_crowd(model) for model in models_of(self.models))
         if blind and by_size and self._whole and before.state == "sampled":
@@ -288,7 +289,7 @@ class Generalize(Masker):
         self._served, self._hierarchies = served, dict(hierarchies)
 
     def _public(self, found: Recoding) -> dict[str, Any]:
-        """What the public may know of the search; how many records fail elsewhere is not in it."""
+        """What the public may know of the search; not how many records fail elsewhere."""
         facts: dict[str, Any] = {
             "suppressed_records": self.suppressed if self.suppressed_ else "none"
         }
@@ -315,7 +316,7 @@ class Generalize(Masker):
 
     @property
     def serves(self) -> tuple[str, ...]:
-        """Sensitive values of suppressed records are taken out; new rows need none."""
+        """Sensitive values of suppressed records are removed; new rows need none."""
         return tuple(name for name in self.touched_ if name in self._served.columns)
 
     def _serve(self, table: Table) -> Table:
@@ -333,24 +334,24 @@ def _warn_if_not_proved(found: Recoding) -> None:
         nodes = found.lattice["lattice"]
         count = f"{nodes:,.0f}" if nodes < 1e15 else f"{nodes:.2g}"
         warnings.warn(
-            f"The lattice has {count} combinations of levels, too many "
-            f"to prove which is best: the best of {found.lattice['visited']:,.0f} was taken, with "
-            f"a loss of {found.loss:.4g}, and none can be below {found.lattice['bound']:.4g}. Give "
-            "the search more 'seconds', or fewer levels.",
+            f"The lattice has {count} combinations of levels, too many to prove which one is best. "
+            f"The best of {found.lattice['visited']:,.0f} was used. Its loss is "
+            f"{found.loss:.4g}; no combination can have less than {found.lattice['bound']:.4g}. "
+            "Allow the search more 'seconds', or use hierarchies with fewer levels.",
             NotProvedWarning,
             stacklevel=4,
         )
 
 
 def _is_one_box(found: Recoding, columns: Sequence[str]) -> bool:
-    """Whether everybody is in one box, and no column is released as it is."""
+    """Whether everyone is in one box, and no column is released unchanged."""
     boxes = found.box_of_row
     alike = boxes is not None and int(np.ptp(boxes)) == 0
     return alike and all(name in found.columns for name in columns)
 
 
 def _is_starred(found: Recoding, columns: Sequence[str]) -> bool:
-    """Whether all that is released is ``*``, or nothing at all."""
+    """Whether the release consists only of ``*``, or is empty."""
     kept = ~found.suppressed
     return not kept.any() or all(
         name in found.columns
@@ -367,11 +368,11 @@ def _why_nothing_is_left(
     *,
     starred: bool,
 ) -> str:
-    """What to relax, with the level that each model reaches where least is kept."""
+    """What to relax, with the level that each model reaches when the least is kept."""
     closest = []
     for model in models:
         if isinstance(model, PopulationModel):
-            continue  # its people would have to be made coarser as well
+            continue  # its people would have to be generalized as well
         reached = []
         for name, hierarchy in hierarchies.items():
             coarse = hierarchy.generalize(table, name, hierarchy.levels - 2, unseen="top")
@@ -381,33 +382,32 @@ def _why_nothing_is_left(
         if reached:
             best = max(reached) if model.direction == "higher" else min(reached)
             closest.append(
-                f"{model.title} asks for {model.threshold:g}, and with one column alone at its "
+                f"{model.title} requires {model.threshold:g}, and with one column alone at its "
                 f"coarsest level {best:.4g} is the closest"
             )
-    told = f" ({'; '.join(closest)})" if closest else ""
+    levels = f" ({'; '.join(closest)})" if closest else ""
     what = (
-        "Every value of the columns to generalize had to become '*', so that nothing is left of "
-        "them"
+        "Every value of the columns to generalize became '*', so these columns carry no information"
         if starred
-        else "All records had to go into one class, so that the columns to generalize tell nobody "
-        "apart"
+        else "All records ended up in one class, so the columns to generalize do not distinguish "
+        "anyone"
     )
     return (
-        f"{what}{told}; ask for less (a smaller k, a weaker model), allow more records to be "
-        "suppressed, or give finer hierarchies."
+        f"{what}{levels}. Ask for less (a smaller k, a weaker model), allow more records to be "
+        "suppressed, or use finer hierarchies."
     )
 
 
 def _warn_if_distributions_moved(models: Sequence[PrivacyModel], kept: Table) -> None:
-    """Classes were compared with the table that was given; readers compare with what they get."""
+    """Warn if suppression moved the distributions with which readers compare classes."""
     for model in models:
         compares = any(condition.kind in COMPARING for condition in model.conditions(kept))
         if len(kept) and compares and not model.holds(kept):
             warnings.warn(
-                f"Every class holds {model.title} against the table that was given, but without "
-                f"the suppressed records the level is {model.level(kept):.4g} where "
-                f"{model.threshold:g} was asked for; ask for a stricter bound or for less "
-                "suppression, and require the model of the release.",
+                f"Every class satisfies {model.title} when compared with the input table. Without "
+                f"the suppressed records, the level is {model.level(kept):.4g}, and "
+                f"{model.threshold:g} was required. Use a stricter bound or less suppression, "
+                "and require the model of the release.",
                 ModelMissedWarning,
                 stacklevel=5,
             )

@@ -1,4 +1,4 @@
-"""Microaggregation: records are put into groups of at least k and get the values of their group."""
+"""Microaggregation: groups of at least k similar records get the values of their group."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from shoal.parameters import ColumnNames, Flag, Integer, OneOf, Real
 from shoal.randomness import SecretStream
 from shoal.table import Table, ends_of_members, owned_pairs
 
-#: Of two values, each person of a group could work out the other's from the mean.
+#: From the mean of two values, each person could work out the other's value.
 _FEWEST = 3
 
 
@@ -28,20 +28,21 @@ _FEWEST = 3
 class Microaggregate(Masker):
     """Replace the values of each group of at least ``k`` similar records by one value.
 
-    The records are partitioned by their similarity in the chosen columns. Within a group a number,
+    The records are partitioned by their similarity in the chosen columns. Within a group, a number,
     a date or a time becomes the mean, and everything else the most frequent value, so that all
-    records of a group are equal in these columns: k-anonymity in the standard sense when the
-    columns are the quasi-identifiers (MDAV-ID when they are all columns).
+    records of a group are equal in these columns. This is k-anonymity in the standard sense if the
+    columns are the quasi-identifiers (MDAV-ID if they are all columns).
 
     No value of one person is published for a group. Groups have at least three records, since the
-    mean of two tells each the other's value. A cell has at least ``k`` values of its group behind
-    it; where fewer are present, and where a text occurs only once in its group, the cell of the
-    whole group is missing. A missing value of a group that has enough others gets the group's.
+    mean of two reveals each value to the other person. At least ``k`` values of a group must
+    support a released cell. If fewer are present, or if a text occurs only once in its group, the
+    cell is missing for the whole group. If enough are present, missing values of the group get the
+    group's value as well.
 
     Parameters
     ----------
     k : int
-        The smallest group; 2 is taken as 3.
+        The size of the smallest group; 2 is treated as 3.
     partition : str
         How groups are formed: ``"mdav"``, ``"mdav-random"`` (one group per round from a random
         start), ``"v-mdav"``, ``"mu-approx"``, ``"mondrian"``, or for one column
@@ -49,19 +50,20 @@ class Microaggregate(Masker):
     dissimilarity : {"euclidean", "gower", "ahmad-dey", "ahmad-dey-squared"}
         How records are compared; ``"euclidean"`` is for numbers only.
     refine : bool
-        Improve the groups by local search; never worse, always of at least k records.
+        Improve the groups by local search. The result is never worse, and every group still has
+        at least k records.
     seconds : float
         How long the local search may take.
     standardize : bool
-        Bring numbers to mean 0 and variance 1 before they are compared; false compares raw
+        Scale numbers to mean 0 and variance 1 before they are compared; false compares raw
         values, which reproduces the published tables.
     gamma : float
-        For ``"v-mdav"``: how eagerly a group takes in further records.
+        For ``"v-mdav"``: how readily a group accepts further records.
     models : privacy model or list of privacy models, optional
-        What every group must satisfy besides its size, for example ``LDiversity(2)``: with
-        ``"mdav"`` groups are formed so, with other partitions groups that fail merge.
+        What every group must satisfy in addition to its size, for example ``LDiversity(2)``.
+        ``"mdav"`` forms such groups directly; with other partitions, groups that fail are merged.
     columns : list of str, optional
-        The columns to mask; the quasi-identifiers without it.
+        The columns to mask; by default the quasi-identifiers.
 
     Attributes
     ----------
@@ -105,8 +107,8 @@ class Microaggregate(Masker):
         asked = masked_and_asked(self.models, table, columns)
         if asked:
             raise InputError(
-                f"'models' is about {quoted(asked)}, of which a group has one value after "
-                "microaggregation; leave it out of the columns to mask."
+                f"'models' concerns {quoted(asked)}, but after microaggregation a group has only "
+                "one value there. Remove the column from the columns to mask."
             )
         stream = log.stream or SecretStream.from_state(None)
         least = max(self.k, _FEWEST)
@@ -118,7 +120,7 @@ class Microaggregate(Masker):
 
 
 def aggregate(table: Table, columns: Sequence[str], groups: Labels, least: int) -> Table:
-    """One value per group and column, of at least so many: mean or mode; else missing."""
+    """One value per group and column: mean or mode; missing if fewer than ``least`` support it."""
     numbers: dict[str, npt.NDArray[Any]] = {}
     picked: dict[str, Integers] = {}
     for name in columns:
@@ -130,17 +132,17 @@ def aggregate(table: Table, columns: Sequence[str], groups: Labels, least: int) 
 
 
 def _means(table: Table, name: str, groups: Labels, least: int) -> Floats:
-    """The mean of each group; NaN where too few persons of the group have a value."""
+    """The mean of each group; NaN if too few persons of the group have a value."""
     if table.kind(name) in ("integer", "float"):
         column = table.numbers(name)
         present, values = column.present, column.values[column.present].astype(np.float64)
-    else:  # dates and times by their ticks
+    else:  # dates and times as ticks
         coded = table.codes(name)
         present = table.present(name)
         values = coded.numbers[coded.codes[present]]
     inside, count = groups[present], int(groups.max()) + 1
     having, each = inside, values
-    if table.has_persons:  # the mean of each, so that nobody with many records is that of a group
+    if table.has_persons:  # mean per person first: many records must not dominate
         pairs, pair = np.unique(
             inside.astype(np.int64) * table.person_count + table.persons[present],
             return_inverse=True,
@@ -148,15 +150,15 @@ def _means(table: Table, name: str, groups: Labels, least: int) -> Floats:
         having = (pairs // table.person_count).astype(np.int32)
         each = _group_means(values, pair, len(pairs))
     means = _group_means(each, having, count)
-    # rounding does not lead out of what the group has
+    # rounding must not leave the range of the group
     means = np.clip(means, *ends_of_members(inside, values, count).T)
     means[np.bincount(having, minlength=count) < least] = np.nan
     return means
 
 
 def _group_means(values: Floats, groups: npt.NDArray[np.integer[Any]], count: int) -> Floats:
-    """The mean of each group, by deviations from its first value so that no digits are lost."""
-    # a sum of the largest floats overflows; 64 binary places lower none does
+    """The mean of each group, computed from deviations from its first value to keep all digits."""
+    # a sum of the largest floats overflows; values 64 binary places smaller do not
     shift = 64 if np.abs(values).max(initial=0.0) > 1e290 else 0
     values = np.ldexp(values, -shift)
     first = np.zeros(count)
@@ -167,7 +169,7 @@ def _group_means(values: Floats, groups: npt.NDArray[np.integer[Any]], count: in
 
 
 def _modes(table: Table, name: str, groups: Labels, least: int) -> Integers:
-    """The row whose cell is the mode of each record's group; -1 where it would be one person's."""
+    """The row whose cell is the mode of each record's group; -1 if it would be one person's."""
     column = table.codes(name)
     codes = column.codes.astype(np.int64)
     rows = np.flatnonzero(codes != (-1 if column.missing is None else column.missing))

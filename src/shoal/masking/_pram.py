@@ -1,4 +1,4 @@
-"""PRAM: categories are replaced at random, so that their expected counts stay."""
+"""PRAM: replace categories at random; their expected counts stay the same."""
 
 from __future__ import annotations
 
@@ -15,21 +15,22 @@ from shoal.table import Kind, Table
 
 @dataclass(kw_only=True)
 class Pram(Masker):
-    """Keep each category with at least a given probability, else draw one anew.
+    """Keep each category with at least a given probability; otherwise draw a new one.
 
     With probability ``keep`` a cell stays; otherwise it gets the value of a record drawn at
-    random from the whole column. The transition matrix is keep x I + (1 - keep) x shares, so that
-    its diagonal is at least ``keep`` and the expected share of every category is the one that it
-    had (invariant PRAM). Missing cells stay missing and are not drawn. Works on text and booleans.
+    random from the whole column. The transition matrix is keep x I + (1 - keep) x shares. Its
+    diagonal is therefore at least ``keep``, and the expected share of every category does not
+    change (invariant PRAM). Missing cells stay missing and are not drawn. Works on text and
+    booleans.
 
     Parameters
     ----------
     keep : float
-        The smallest probability with which a cell keeps its category, at most 1.
+        The minimum probability that a cell keeps its category, at most 1.
     columns : list of str, optional
-        The columns to mask; the quasi-identifiers without it.
+        The columns to mask; by default the quasi-identifiers.
     random_state : int, optional
-        For tests only: a seed lets anyone who learns it tell which cells were drawn anew.
+        For tests only: anyone who learns the seed can tell which cells were redrawn.
 
     References
     ----------
@@ -50,7 +51,7 @@ class Pram(Masker):
     random_state: Annotated[int | None, Secret()] = None
 
     method = "pram"
-    summary = "draws some categories anew, with their expected counts unchanged"
+    summary = "redraws some categories at random; their expected counts do not change"
     reference = "Gouweleeuw et al. 1998"
     is_random = True
     kinds: ClassVar[tuple[Kind, ...]] = ("text", "boolean")

@@ -1,4 +1,4 @@
-"""Rank swapping: values change places with values of a near rank."""
+"""Rank swapping: values are exchanged with values of a nearby rank."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from shoal.table import Table
 class RankSwap(Masker):
     """Exchange each value with one whose rank is at most ``percent`` of the records away.
 
-    The values of a column are ranked (numbers and dates by value, text by order; missing cells
-    stay where they are), and from the lowest up each value that has no partner yet changes places
-    with one at or next to a rank drawn at random in the window above it. A value without a free
-    partner stays. Columns are swapped one by one; their distributions stay exactly
-    as they are.
+    The values of a column are ranked: numbers and dates by value, text alphabetically. Missing
+    cells stay where they are. From the lowest rank up, each value that has no partner yet draws a
+    rank at random from the window above it, and is exchanged with the value at or next to that
+    rank. A value without a free partner stays. Columns are swapped one by one. Their
+    distributions do not change.
 
     Parameters
     ----------
     percent : float
         The width of the window in percent of the records: 5 means 5 %, above 0 and at most 100.
     columns : list of str, optional
-        The columns to mask; the quasi-identifiers without it.
+        The columns to mask; by default the quasi-identifiers.
     random_state : int, optional
-        For tests only: a seed lets anyone who learns it undo every swap.
+        For tests only: anyone who learns the seed can undo every swap.
 
     References
     ----------
@@ -51,7 +51,7 @@ class RankSwap(Masker):
     random_state: Annotated[int | None, Secret()] = None
 
     method = "rank_swap"
-    summary = "exchanges values with others of a near rank"
+    summary = "exchanges values with others of a nearby rank"
     reference = "Moore 1996"
     is_random = True
 
@@ -68,7 +68,7 @@ class RankSwap(Masker):
                 log.skipped[name] = "the window holds no other record"
                 continue
             own = stream.derive(self.method, name)
-            # equal values in random order, else their rows would tell who swaps with whom
+            # equal values in random order, otherwise their rows would reveal who swaps with whom
             shuffled = present[own.permutation(len(present))]
             order = shuffled[np.argsort(column.codes[shuffled], kind="stable")]
             source = np.arange(len(table))

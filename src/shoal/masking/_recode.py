@@ -1,4 +1,4 @@
-"""Global recoding of whole numbers into ranges that follow the spread of the column."""
+"""Global recoding: whole numbers become ranges whose width follows the column's spread."""
 
 from __future__ import annotations
 
@@ -16,21 +16,22 @@ from shoal.table import Numbers, RoundEnds, Table
 
 @dataclass(kw_only=True)
 class Recode(NumericMasker):
-    """Recode whole numbers into ranges of a multiple of the standard deviation.
+    """Recode whole numbers into ranges whose width is a multiple of the standard deviation.
 
-    The width of a range is ``int(sd * magnitude)`` with the sample standard deviation, the first
-    range begins at the smallest value, and a value becomes the lower limit of its range, so that
-    it stays a whole number. A width of 0 leaves the column alone. Where one record alone has the
-    smallest value, the first range begins at a rounder number below it.
+    The width of a range is ``int(sd * magnitude)``, where sd is the sample standard deviation.
+    The first range begins at the smallest value. A value becomes the lower limit of its range, so
+    it stays a whole number. If the width is 0, the column does not change. If only one record has
+    the smallest value, the first range begins at a rounder number below it.
 
     Parameters
     ----------
     magnitude : float
         Width of a range in standard deviations; 0.5 and 1.5 are usual.
     start : {"rounded", "lowest"}
-        ``"lowest"`` begins at the smallest value also where it is one person's, as the paper does.
+        ``"lowest"`` always begins at the smallest value, as in the paper, even if only one person
+        has it.
     columns : list of str, optional
-        The columns to mask; the quasi-identifiers without it.
+        The columns to mask; by default the quasi-identifiers.
 
     Attributes
     ----------
@@ -58,7 +59,7 @@ class Recode(NumericMasker):
     columns: Annotated[list[str] | None, ColumnNames()] = None
 
     method = "recode"
-    summary = "recodes whole numbers into ranges of a share of the standard deviation"
+    summary = "recodes whole numbers into ranges based on the standard deviation"
     reference = "Carvalho et al. 2022"
     kinds = ("integer",)
     by_counts = True
@@ -93,7 +94,7 @@ class Recode(NumericMasker):
 
 
 def _spread(values: npt.NDArray[np.float64], times: Any, present: npt.NDArray[np.bool_]) -> float:
-    """The standard deviation; a value may stand for several records."""
+    """The standard deviation; a value may represent several records."""
     if times is None:
         return float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
     weights = times[present].astype(np.float64)
@@ -104,7 +105,7 @@ def _spread(values: npt.NDArray[np.float64], times: Any, present: npt.NDArray[np
 
 
 def _to_ranges(values: npt.NDArray[Any], lowest: int, width: int) -> npt.NDArray[Any]:
-    """The lower limit of the range of each value; a value below all ranges gets the lowest one."""
+    """The lower limit of each value's range; a value below all ranges gets the lowest one."""
     limit = values.dtype.type(lowest)
     # distances as unsigned words: exact even when the range exceeds half of all integers
     distance = np.maximum(values, limit).view(np.uint64) - limit.view(np.uint64)

@@ -1,4 +1,4 @@
-"""Redrawing: sensitive values of unsafe classes come from safe ones, so that classes stay blind."""
+"""Redrawing: unsafe classes get sensitive values from safe classes."""
 
 from __future__ import annotations
 
@@ -18,47 +18,48 @@ from shoal.randomness import SecretStream
 from shoal.table import Column, Table, owned_pairs
 
 _TRIES = 200
-_NEAR = 5  # classes whose values a class may get
-_VALUES = 16  # values of a column without a scale that are told apart
+_NEAR = 5  # classes from which a class may get values
+_VALUES = 16  # distinct values used of a column without a scale
 _COMMON = 10  # records with a value that hide one more
 _MOST_RARE = 0.05
-_MEASURABLE = 100  # records to draw from; of fewer no share says anything
+_MEASURABLE = 100  # records to draw from; among fewer, a share says nothing
 
 
 @dataclass(kw_only=True)
 class Redraw(Masker):
     """Replace the sensitive values of classes that fail a model by draws from classes that hold it.
 
-    A search that looks at sensitive values gives some of them away: whoever knows the algorithm
-    knows that a class was made coarser because it would have failed otherwise. With this step the
-    classes can be formed by the quasi-identifiers alone, ``Generalize(k=5)`` for example, and the
-    classes that then fail get other sensitive values: each record takes those of a record of a
-    class that holds the models, chosen at random among the five nearest by quasi-identifiers,
-    until its class holds the models as well. The values of a record stay together. The analyst
-    pays: a redrawn value is not that of the person.
+    A search that looks at sensitive values reveals some of them: an intruder who knows the
+    algorithm knows that a class was made coarser because it would have failed otherwise. With this
+    step, classes can be formed by the quasi-identifiers alone, for example with
+    ``Generalize(k=5)``. The classes that then fail get other sensitive values. Each of their
+    records takes the values of one record, drawn at random from the five classes that satisfy the
+    models and are nearest in the quasi-identifiers. This repeats until the class satisfies the
+    models as well. The values of a record stay together. The analyst pays: a redrawn value is not
+    the person's own.
 
-    What was redrawn must not show. Values from far away would contradict the quasi-identifiers,
+    Nobody may see what was redrawn. Values from far away would contradict the quasi-identifiers,
     so they come from near classes, and from several of them, so that no class repeats another.
-    A value that few records have would be known as a copy by being there twice: where more than
-    5 % of the records to draw from have sensitive values, taken together, that fewer than 10 of
-    them have, the step refuses. Of fewer than 100 such records this is not asked.
+    A rare value would be recognized as a copy because it appears twice. The step therefore refuses
+    if more than 5 % of the records to draw from have sensitive values, taken together, that fewer
+    than 10 of these records have. With fewer than 100 such records this is not checked.
 
     Parameters
     ----------
     models : privacy model or list of privacy models
         What every class must satisfy, for example ``LDiversity(2)``.
     random_state : int, optional
-        For tests only: a seed lets anyone who learns it tell what was redrawn.
+        For tests only: anyone who learns the seed can tell what was redrawn.
 
     Attributes
     ----------
     redrawn_ : int
-        How many records got other values. Private, like everything that tells of failing classes.
+        How many records got other values. Private, like everything about failing classes.
 
     References
     ----------
     Wong, Fu, Wang, Pei (2007), Minimality attack in privacy preserving data publishing, section 5
-    (the algorithm Mask, which takes its classes from anywhere).
+    (the algorithm Mask, which draws from any class).
 
     Examples
     --------
@@ -76,14 +77,14 @@ class Redraw(Masker):
 
     method = "redraw"
     summary = (
-        "redraws the sensitive values of classes that fail a model from near ones that hold it"
+        "redraws the sensitive values of classes that fail a model from near ones that satisfy it"
     )
     reference = "Wong et al. 2007"
     is_random = True
 
     @property
     def needs_columns(self) -> bool:
-        """Sensitive columns are redrawn; without quasi-identifiers all records are one class."""
+        """Sensitive columns are redrawn; without quasi-identifiers, all records form one class."""
         return False
 
     def _mask(self, table: Table, columns: Sequence[str], log: StepLog) -> Table:
@@ -92,8 +93,8 @@ class Redraw(Masker):
         secrets = list(table.roles.sensitive)
         if not secrets:
             raise InputError(
-                "Redraw needs sensitive columns, whose values it draws anew; declare them in the "
-                "roles."
+                "Redraw needs sensitive columns, because it redraws their values. Declare them in "
+                "the roles."
             )
         failing = np.logical_or.reduce([model.violations(table) for model in given])
         source = np.arange(len(table))
@@ -107,13 +108,13 @@ class Redraw(Masker):
     def _drawn(
         self, table: Table, failing: Flags, models: list[PrivacyModel], stream: SecretStream
     ) -> Integers:
-        """For each record the row whose sensitive values it gets."""
+        """For each record, the row from which it gets its sensitive values."""
         classes, secrets = table.classes, table.roles.sensitive
         safe = np.unique(classes.labels[~failing])
         if not len(safe):
             raise RequirementNotMet(
-                f"No class of the table holds {' and '.join(m.title for m in models)}, so that "
-                "there is nothing to draw from; form larger classes first. Nothing was written."
+                f"No class of the table satisfies {' and '.join(m.title for m in models)}, so "
+                "there is nothing to draw from. Form larger classes first. Nothing was written."
             )
         _refuse_visible_copies(table, ~failing)
         order = np.argsort(classes.labels, kind="stable")
@@ -134,19 +135,19 @@ class Redraw(Masker):
             left = np.unique(classes.labels[still])
             if not len(left):
                 return source
-            # a class that held the model before may fail beside others: it is redrawn as well
+            # a class that held the model alone may fail next to others: redraw it too
             safe = np.setdiff1d(safe, left)
             if not len(safe):
                 break
         raise RequirementNotMet(
-            f"{len(left)} classes are too small to be given values that hold "
-            f"{' and '.join(m.title for m in models)}; form larger classes first. Nothing was "
+            f"{len(left)} classes are too small to get values that satisfy "
+            f"{' and '.join(m.title for m in models)}. Form larger classes first. Nothing was "
             "written."
         )
 
 
 def _refuse_visible_copies(table: Table, safe: Flags) -> None:
-    """Raise RequirementNotMet where a value tells by being there twice that one is a copy."""
+    """Raise RequirementNotMet if a value that appears twice reveals that one is a copy."""
     secrets = table.roles.sensitive
     kinds, persons = table.group(secrets).labels[safe], table.persons[safe]
     if len(np.unique(persons)) < _MEASURABLE:
@@ -156,10 +157,10 @@ def _refuse_visible_copies(table: Table, safe: Flags) -> None:
     if rare > _MOST_RARE:
         what = f"{'values' if len(secrets) == 1 else 'combinations'} of {quoted(secrets)}"
         raise RequirementNotMet(
-            f"Redraw would show which records it redrew: {100 * rare:.3g} % of the records that it "
-            f"may draw from have {what} that fewer than {_COMMON} of them have, so that a copy is "
-            f"known by its double; at most {100 * _MOST_RARE:g} % may. Make these columns coarser "
-            "first (recode, round, generalize), or take out those that are not needed. Nothing "
+            f"Redraw would reveal which records it redrew: {100 * rare:.3g} % of the records that "
+            f"it may draw from have {what} that fewer than {_COMMON} of them have, so a copy would "
+            f"stand out; at most {100 * _MOST_RARE:g} % may. Make these columns coarser "
+            "first (recode, round, generalize), or remove those that are not needed. Nothing "
             "was written."
         )
 
@@ -185,7 +186,7 @@ def _places(table: Table, rows: Integers) -> Floats:
 
 
 def _middles(column: Column) -> Floats | None:
-    """Each code of a column as a number, NaN for nothing said; None where it is no scale."""
+    """Each code of a column as a number, NaN if unknown; None if the column has no scale."""
     if column.kind not in ("text", "boolean"):
         return column.codes.numbers
     ends = column.domain("float").ends
@@ -196,10 +197,10 @@ def _middles(column: Column) -> Floats | None:
 
 
 def _nearest(places: Floats, left: Integers, safe: Integers) -> Integers:
-    """For each class that is left the nearest of the safe ones."""
+    """For each remaining class, the nearest safe classes."""
     from scipy.spatial import cKDTree
 
-    ranks = range(1, min(_NEAR, len(safe)) + 1)  # a list gives a column each, for one as well
+    ranks = range(1, min(_NEAR, len(safe)) + 1)  # a list: one column per rank, even for one
     _, nearest = cKDTree(places[safe]).query(places[left], k=list(ranks))
     near: Integers = safe[nearest]
     return near

@@ -20,15 +20,15 @@ class Round(NumericMasker):
     """Round numbers to the nearest multiple of a base.
 
     A value becomes ``base * round(x / base)``, halves to the even multiple. Whole numbers stay
-    whole: a base that is not whole is rounded to whole numbers after that, so that a base of 0.2
-    leaves them alone.
+    whole: with a base that is not whole, the result is rounded again to a whole number, so a base
+    of 0.2 does not change them.
 
     Parameters
     ----------
     base : float
         The distance between released values, in the unit of the column.
     columns : list of str, optional
-        The columns to mask; the quasi-identifiers without it.
+        The columns to mask; by default the quasi-identifiers.
 
     References
     ----------
@@ -63,10 +63,10 @@ class Round(NumericMasker):
         if base.is_integer():
             return _round_integers(values, int(base))
         if base < 1:
-            return values  # less than half a unit away from a whole number
+            return values  # the result is less than half a unit away
         limits = np.iinfo(values.dtype)
         rounded = np.rint(_round_floats(values.astype(np.float64), base))
-        # the largest integer itself is no double: the one below it is
+        # the largest integer is not a double: use the double below it
         largest = np.nextafter(float(limits.max), 0.0)
         return np.clip(rounded, float(limits.min), largest).astype(values.dtype)
 
@@ -74,23 +74,23 @@ class Round(NumericMasker):
 def _round_floats(values: Floats, base: float) -> Floats:
     with np.errstate(over="ignore", invalid="ignore"):
         multiples = base * np.rint(values / base)
-    # 3 * 0.2 is not 0.6 in binary; the nearest double of the decimal value is one value for all
+    # 3 * 0.2 is not 0.6 in binary: use the double nearest to the decimal value
     exponent = Decimal(repr(base)).normalize().as_tuple().exponent
     decimals = -int(exponent) if isinstance(exponent, int) else 0
     if 0 < decimals <= 15:
         with np.errstate(over="ignore", invalid="ignore"):
             multiples = np.round(multiples, decimals)
-    # a quotient too large for a double: the base is below the precision of the value
+    # the quotient is too large for a double: the base is below the precision of the value
     return np.where(np.isfinite(multiples), multiples + 0.0, values)
 
 
 def _round_integers(values: npt.NDArray[Any], base: int) -> npt.NDArray[Any]:
-    """Exact for all 64 bits; a multiple beyond the integers gives way to that on the other side."""
+    """Exact for all 64 bits; if a multiple is out of range, the one on the other side is used."""
     limits = np.iinfo(values.dtype)
     if base > limits.max:
         return np.zeros_like(values)
     step = values.dtype.type(base)
-    rest = values % step  # never negative, so every multiple is value - rest or one step above
+    rest = values % step  # never negative: the multiples are value - rest and one step above
     odd = (values // step) % 2 != 0
     up = (rest > step - rest) | ((rest == step - rest) & odd)
     too_high = values > limits.max - (step - rest)

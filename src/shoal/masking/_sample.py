@@ -1,4 +1,4 @@
-"""Sampling: only part of the records leaves, so that nobody knows who is in the release."""
+"""Sampling: only some records are released, so nobody knows who is in the release."""
 
 from __future__ import annotations
 
@@ -23,37 +23,37 @@ Hashes = npt.NDArray[np.uint64]
 class Sample(Masker):
     """Release a share of the records.
 
-    Before a step that generalizes, it is *pre-sampling*: classes are formed in the sample, and
-    each stands for more people than it shows. After it, it is *post-sampling*: the classes are
-    those of the whole table, but the release itself may no longer be k-anonymous.
+    Before a step that generalizes, this is *pre-sampling*: classes are formed in the sample, and
+    each stands for more people than it shows. After such a step, it is *post-sampling*: the
+    classes are those of the whole table, but the release itself may no longer be k-anonymous.
 
     A record is chosen by a hash of its key under a secret, so that the same key and secret choose
-    the same records wherever and in whatever order they are read. Where the roles name a unit or a
-    household, persons or households are chosen as a whole: a share of them stays.
+    the same records wherever and in whatever order they are read. If the roles name a unit or a
+    household, the step chooses whole persons or households: it keeps a share of them.
 
     Parameters
     ----------
     fraction : float
-        The share of the records that stays, above 0 and below 1.
+        The share of the records to keep, above 0 and below 1.
     strategy : {"random", "stratified", "balanced", "bernoulli"}
         ``"random"``: a simple random sample of floor(fraction × records).
         ``"stratified"``: floor(fraction × size) of each class, so that nobody can be more certain
         than ``fraction`` that a person of the class is in the release; a class whose share is
-        below one record vanishes.
-        ``"balanced"``: as many of each class as ``"stratified"``, taking away from the most
-        frequent value of the target, so that its values come into balance.
-        ``"bernoulli"``: each record with the probability ``fraction``, independently: what
-        differential privacy by sampling rests on.
+        below one record disappears.
+        ``"balanced"``: as many of each class as ``"stratified"``, but it removes records with the
+        most frequent target value first, so that the target values become balanced.
+        ``"bernoulli"``: each record independently, with probability ``fraction``. Differential
+        privacy by sampling relies on this.
     whole : bool
-        Keep or leave out all records of a person, or of a household where one is declared.
-        Strategies by class choose records, and cannot do so where a person has several.
+        Keep or remove all records of a person, or of a household if one is declared.
+        Strategies by class choose single records, and cannot do so if a person has several.
     random_state : int, optional
-        For tests only: a seed lets anyone who learns it tell who was left out.
+        For tests only: anyone who learns the seed can tell who was left out.
 
     Attributes
     ----------
     class_sizes_before_ : numpy.ndarray
-        Of each record that stays, how many records its class had before. Private.
+        For each record in the sample, how many records its class had before. Private.
 
     References
     ----------
@@ -83,7 +83,7 @@ class Sample(Masker):
 
     @property
     def needs_columns(self) -> bool:
-        """Records are drawn; classes matter to some strategies and are looked up there."""
+        """Records are drawn; strategies that need classes look them up themselves."""
         return False
 
     def _mask(self, table: Table, columns: Sequence[str], log: StepLog) -> Table:
@@ -102,7 +102,7 @@ class Sample(Masker):
         return table.with_sampling(Sampling.of(table)).keep(kept)
 
     def _drawn_together(self, table: Table) -> tuple[Integers, Integers]:
-        """Keys of what is drawn as a whole (of its first record), and of which each record is."""
+        """The keys of units drawn as a whole (from their first records), and each record's unit."""
         together = table.together
         if together is None or not self.whole:
             return table.row_key, np.arange(len(table))
@@ -113,12 +113,12 @@ class Sample(Masker):
         return keys, member
 
     def refuse_parts(self, wholes: int, records: int) -> None:
-        """Raise InputError where records of each class would be parts of what is taken whole."""
+        """Raise InputError if drawing records of each class would split units drawn as a whole."""
         if wholes < records and self.strategy in ("stratified", "balanced"):
             raise InputError(
-                f"The strategy '{self.strategy}' draws records of each class, and cannot take "
-                f"persons or households as a whole: {records} records are of {wholes}. "
-                "Choose 'random' or 'bernoulli', or say whole=False."
+                f"The strategy '{self.strategy}' draws records from each class, so it cannot draw "
+                f"whole persons or households; here {records} records belong to {wholes}. "
+                "Choose 'random' or 'bernoulli', or set whole=False."
             )
 
     def _course(self, before: Course, log: StepLog) -> Course:
@@ -127,7 +127,7 @@ class Sample(Masker):
         return Course("sampled", self.fraction, log.private["randomness"])
 
     def _quota(self, size: int) -> int:
-        """How many of so many stay; exact, since a rounded product can be off by one."""
+        """How many records to keep; exact, since a rounded product can be off by one."""
         return int(exact_fraction(self.fraction) * size)
 
     def _of_classes(self, table: Table, hashes: Hashes) -> Flags:
@@ -142,14 +142,14 @@ class Sample(Masker):
         return chosen
 
     def strata(self, roles: Roles) -> list[str]:
-        """The columns whose combinations are drawn from, each by itself."""
+        """The columns whose combinations form the strata."""
         target = [self._target(roles)] if self.strategy == "balanced" else []
         return list(dict.fromkeys([*roles.quasi_identifiers, *target]))
 
     def quotas(self, table: Table, first: Hashes) -> Integers:
-        """How many records of each stratum stay, those with the least hashes.
+        """How many records of each stratum to keep, starting with the smallest hashes.
 
-        ``first`` has the least hash of each stratum: classes are balanced in the order of theirs.
+        ``first`` has the smallest hash of each stratum; classes are balanced in this order.
         """
         strata = table.group(self.strata(table.roles))
         classes = table.group(table.roles.quasi_identifiers)
@@ -178,12 +178,12 @@ class Sample(Masker):
     def _target(roles: Roles) -> str:
         if roles.target is None:
             raise InputError(
-                "A balanced sample needs a target, whose values it balances; declare one in the "
+                "A balanced sample needs a target, whose values it balances. Declare one in the "
                 "roles, or choose the strategy 'stratified'."
             )
         return roles.target
 
 
 def exact_fraction(fraction: float) -> Fraction:
-    """The fraction as it is written: 0.1 is a tenth, not the double next to it."""
+    """The fraction as written: 0.1 is one tenth, not the double closest to it."""
     return Fraction(repr(float(fraction)))

@@ -1,4 +1,4 @@
-"""Suppression: columns, cells or records that are too telling are taken out."""
+"""Suppression: remove columns, cells or records that reveal too much."""
 
 from __future__ import annotations
 
@@ -19,32 +19,32 @@ _RULES = ("max_distinct", "min_count", "min_class_size", "where")
 
 @dataclass(kw_only=True)
 class Suppress(Masker):
-    """Take out columns, cells or records by one rule.
+    """Remove columns, cells or records by one rule.
 
-    Exactly one rule is given; use several steps for several rules.
+    Pass exactly one rule; use several steps for several rules.
 
     Parameters
     ----------
     max_distinct : float, optional
-        Take out every column whose number of different values divided by the number of records
+        Remove every column whose number of different values divided by the number of records
         is above this share; 0.7, 0.8 and 0.9 are usual.
     min_count : int, optional
-        Make cells missing whose value fewer persons than this have in the column.
+        Make a cell missing if fewer persons than this have its value in the column.
     min_class_size : int, optional
-        Take out the records whose class (equal quasi-identifiers) has fewer persons than this.
+        Remove the records whose class (equal quasi-identifiers) has fewer persons than this.
     where : str, optional
         A condition as in SQL, for example ``"age > 90"``; see ``target``. It never reaches the
         public half of a release, since it may quote a value.
     target : {"cells", "records"}
-        What ``where`` takes out: the cells of ``columns``, or whole records.
+        What ``where`` removes: the cells of ``columns``, or whole records.
     of : {"persons", "histories"}
-        For ``min_class_size``: whether the persons of a class are counted, or also the persons with
-        the same history, that is with rows in the same classes.
+        For ``min_class_size``: count the persons of a class, or also the persons with the same
+        history, that is, with rows in the same classes.
     whole : bool
-        Take out all records of a person, or of a household where one is declared, and not only
-        those that the rule is about. What is left is looked at again, until the rule holds.
+        Remove all records of a person, or of a household if one is declared, and not only
+        those that break the rule. The rest is checked again until the rule holds.
     columns : list of str, optional
-        The columns to mask; the quasi-identifiers without it.
+        The columns to mask; by default the quasi-identifiers.
 
     References
     ----------
@@ -75,12 +75,12 @@ class Suppress(Masker):
     columns: Annotated[list[str] | None, ColumnNames()] = None
 
     method = "suppress"
-    summary = "takes out columns that are nearly unique, rare cells, or records by rule"
+    summary = "removes nearly unique columns, rare cells, or records by rule"
     reference = "Carvalho et al. 2022; Hundepool et al. 2012"
     by_counts = True
 
     def check_parameters(self) -> None:
-        """Also: exactly one rule."""
+        """Also checks that there is exactly one rule."""
         super().check_parameters()
         given = [rule for rule in _RULES if getattr(self, rule) is not None]
         if len(given) != 1:
@@ -89,23 +89,23 @@ class Suppress(Masker):
             raise ParameterError(f"Suppress takes exactly one rule of {listed}. Got {got} instead.")
         if self.target == "records" and self.where is None:
             raise ParameterError(
-                f"The 'target' parameter of Suppress belongs to 'where'; '{given[0]}' says itself "
-                "what it takes out."
+                f"The 'target' parameter of Suppress is for 'where'; '{given[0]}' already "
+                "determines what is removed. Remove 'target'."
             )
         if self.of == "histories" and (self.min_class_size is None or not self.whole):
             raise ParameterError(
-                "The 'of' parameter of Suppress belongs to 'min_class_size', and takes out persons "
-                "as a whole."
+                "The 'of' parameter of Suppress is for 'min_class_size' with whole=True, because "
+                "it removes whole persons."
             )
         if self.columns is not None and (self.min_class_size or self.target == "records"):
             raise ParameterError(
-                "The 'columns' parameter of Suppress has no meaning where whole records are "
-                "taken out; leave it out."
+                "The 'columns' parameter of Suppress has no effect when whole records are "
+                "removed. Remove it."
             )
 
     @property
     def needs_columns(self) -> bool:
-        """A condition says by itself which records it takes out."""
+        """A condition on records needs no columns."""
         return self.target != "records"
 
     def _mask(self, table: Table, columns: Sequence[str], log: StepLog) -> Table:
@@ -122,7 +122,7 @@ class Suppress(Masker):
         return self._blank(table, dict.fromkeys(columns, matches), log)
 
     def _serve(self, table: Table) -> Table:
-        """Columns are taken out again, and cells by a condition; other rules are about records."""
+        """Columns, and cells by a condition, are removed again; other rules concern records."""
         if self.removed_columns_:
             return table.drop(name for name in self.removed_columns_ if name in table.columns)
         if self.where is None or self.target == "records" or not self.touched_:
@@ -159,16 +159,16 @@ class Suppress(Masker):
     def _drop_small_classes(self, table: Table, asked: KAnonymity) -> Table:
         if asked.k > table.person_count:
             raise InputError(
-                f"Suppress is asked for classes of at least {asked.k} persons, but the table has "
-                f"{counted(table)}; lower 'min_class_size'."
+                f"Suppress requires classes of at least {asked.k} persons, but the table has "
+                f"{counted(table)}. Lower 'min_class_size'."
             )
         while (short := _short(table, asked)).any():
-            # who goes may leave another class too small
+            # removing a record may make another class too small
             table = table.keep(~(table.whole(short) if self.whole else short))
         return table
 
 
 def _short(table: Table, asked: KAnonymity) -> np.ndarray:
-    """Which records are in too small a class, or of a person with too rare a history."""
+    """Which records are in a class that is too small, or belong to a too rare history."""
     short = table.class_sizes() < asked.k
     return short if asked.of == "persons" else short | asked.violations(table)

@@ -1,4 +1,4 @@
-"""Swapping inside groups of similar records: probabilistic k-anonymity."""
+"""Swapping within groups of similar records: probabilistic k-anonymity."""
 
 from __future__ import annotations
 
@@ -22,27 +22,28 @@ from shoal.table import Exchange, Table
 
 @dataclass(kw_only=True)
 class Swap(Masker):
-    """Permute values among at least ``k`` similar records, so that a link is right 1 in k.
+    """Permute values among at least ``k`` similar records, so that one link in k is right.
 
-    For *uninformed* intruders, who know quasi-identifiers: records similar in the
-    quasi-identifiers form groups, and in each group the quasi-identifiers are permuted, all
-    together or block by block, against the rest of the record. For *informed* intruders
-    (``informed=True``), who may know everything but one secret: each sensitive column is permuted
-    within groups of records that are similar in all other quasi-identifiers and sensitive columns
-    of the table as it is by then (MDAV-SWAP), or, with ``partition="individual-ranking"``, in
-    groups of neighbouring ranks of the column itself (IR-SWAP).
+    By default the step protects against *uninformed* intruders, who know quasi-identifiers.
+    Records with similar quasi-identifiers form groups. In each group the quasi-identifiers are
+    permuted, all together or block by block, against the rest of the record. With
+    ``informed=True`` the step protects against *informed* intruders, who may know everything
+    except one secret. Each sensitive column is permuted within groups of records that are similar
+    in all other quasi-identifiers and sensitive columns of the table, including the swaps so far
+    (MDAV-SWAP). With ``partition="individual-ranking"`` the groups have neighboring ranks of the
+    column itself (IR-SWAP).
 
-    Each permutation is drawn once, uniformly, and never re-drawn: a draw that left a group as it
-    was is as likely as any other, and to exclude it would raise the chance of a right link above
-    1/k. Values are exchanged, never changed: every column keeps its distribution exactly.
+    Each permutation is drawn once, uniformly, and never redrawn. A draw that does not change a
+    group is as likely as any other; excluding it would raise the chance of a right link above
+    1/k. Values are exchanged, never changed: every column keeps its exact distribution.
 
-    The bound of 1/k is about linking by the swapped columns. Columns that stay in place link a
+    The bound of 1/k is for links by the swapped columns. Columns that stay in place can link a
     row as well as before, and strong correlations narrow down who is who.
 
     Parameters
     ----------
     k : int
-        The smallest group.
+        The size of the smallest group.
     partition : str
         How groups are formed, as for Microaggregate.
     dissimilarity : {"gower", "euclidean", "ahmad-dey", "ahmad-dey-squared"}
@@ -53,26 +54,27 @@ class Swap(Masker):
     informed : bool
         Swap the sensitive columns, one after the other, instead of the quasi-identifiers.
     standardize : bool
-        Bring numbers to mean 0 and variance 1 before Euclidean distances.
+        Scale numbers to mean 0 and variance 1 before computing Euclidean distances.
     refine : bool
         Improve the groups by local search, as for Microaggregate.
     seconds : float
         How long the local search may take.
     gamma : float
-        For ``"v-mdav"``: how eagerly a group takes in further records.
+        For ``"v-mdav"``: how readily a group accepts further records.
     models : privacy model or list of privacy models, optional
-        What every group must satisfy besides its size, for example ``LDiversity(2)``, so that no
-        group has one sensitive value only; as for Microaggregate. Informed, the column that is
-        swapped is among those asked about, and groups are not of neighbouring ranks.
+        What every group must satisfy in addition to its size, as for Microaggregate. With
+        ``LDiversity(2)``, for example, no group has only one sensitive value. With
+        ``informed=True`` the models also cover the column that is swapped, and groups of
+        neighboring ranks are not possible.
     columns : list of str, optional
-        The columns to swap; the quasi-identifiers (informed: the sensitive columns) without it.
+        The columns to swap; by default the quasi-identifiers (informed: the sensitive columns).
     random_state : int, optional
-        For tests only: a seed lets anyone who learns it undo every swap.
+        For tests only: anyone who learns the seed can undo every swap.
 
     Attributes
     ----------
     groups_ : numpy.ndarray
-        The group of each record; informed, those of the last column. Private.
+        The group of each record; with ``informed=True``, the groups of the last column. Private.
     blocks_ : list of tuple
         The columns that moved together.
 
@@ -114,7 +116,7 @@ class Swap(Masker):
 
     @property
     def needs_columns(self) -> bool:
-        """For informed intruders the sensitive columns are swapped; there may be no others."""
+        """For informed intruders the sensitive columns are swapped; no others are required."""
         return not self.informed
 
     def _mask(self, table: Table, columns: Sequence[str], log: StepLog) -> Table:
@@ -130,13 +132,13 @@ class Swap(Masker):
     def _swap_hints(
         self, table: Table, columns: Sequence[str], stream: SecretStream, log: StepLog
     ) -> Table:
-        """For uninformed intruders: blocks of quasi-identifiers within one partition."""
+        """For uninformed intruders: swap blocks of quasi-identifiers within one partition."""
         self.groups_ = form_groups(table, columns, self, stream, log, even=True)
         self.blocks_ = [tuple(columns)]
         if self.blocks == "mutual-information":
             if not table.roles.sensitive:
                 raise InputError(
-                    "Blocks by mutual information need a sensitive column; declare one in the "
+                    "Blocks by mutual information need a sensitive column. Declare one in the "
                     "roles, or swap the quasi-identifiers jointly."
                 )
             self.blocks_ = blocks_by_information(table, columns, table.roles.sensitive[0])
@@ -148,17 +150,17 @@ class Swap(Masker):
     def _swap_secrets(
         self, table: Table, columns: Sequence[str], stream: SecretStream, log: StepLog
     ) -> Table:
-        """For informed intruders: each column by what all the others say of it, in turn."""
+        """For informed intruders: swap each column in turn, in groups formed by all others."""
         secrets = list(self.columns or table.roles.sensitive)
         if not secrets:
             raise InputError(
-                "Swapping for informed intruders needs sensitive columns; declare them in the "
-                "roles or name columns."
+                "Swapping for informed intruders needs sensitive columns. Declare them in the "
+                "roles, or name columns."
             )
         if self.partition == "individual-ranking" and self.models is not None:
             raise InputError(
-                "Groups of neighbouring ranks are alike in the secret, so they do not satisfy "
-                "conditions on it; leave 'models' out, or choose the partition 'mdav'."
+                "The records in groups of neighboring ranks have similar secrets, so the groups "
+                "cannot satisfy conditions on it. Remove 'models', or choose the partition 'mdav'."
             )
         known = [*table.roles.quasi_identifiers, *table.roles.sensitive]
         known = [name for name in table.columns if name in {*known, *secrets}]
@@ -176,7 +178,7 @@ class Swap(Masker):
 
 
 def _exchanged(table: Table, block: tuple[str, ...], groups: Labels, stream: SecretStream) -> Table:
-    """One uniform permutation of a block inside each group, recorded with the table."""
+    """One uniform permutation of a block within each group, recorded with the table."""
     order = np.argsort(groups, kind="stable")
     offsets = np.concatenate([[0], np.cumsum(np.bincount(groups))])
     source = stream.derive("swap", *block).permute_within(order, offsets)
@@ -192,9 +194,9 @@ def blocks_by_information(
 ) -> list[tuple[str, ...]]:
     """Pairs of columns in descending order of their mutual information with a sensitive one.
 
-    Ties keep the order of the columns; an odd last column joins the block before it, so that a
-    block has at least two columns where there are as many. Numbers are put into ten bins of
-    equal frequency first (Senavirathne and Torra 2021, section 4.3).
+    Ties keep the order of the columns. An odd last column joins the block before it, so that
+    every block has at least two columns if there are that many. Numbers are first put into ten
+    bins of equal frequency (Senavirathne and Torra 2021, section 4.3).
     """
     from shoal.kernels.joint_entropy import mutual_informations
 

@@ -1,4 +1,4 @@
-"""Top and bottom coding: extreme values are drawn in to the whiskers."""
+"""Top and bottom coding: extreme values move to the whiskers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from shoal.masking._base import NumericMasker, StepLog
 from shoal.parameters import ColumnNames, OneOf, Real
 from shoal.table import Numbers, RoundEnds, Table
 
-#: How far a cap may lie from the whisker, in interquartile ranges: the nearest that has a number.
+#: How far a cap may lie from the whisker, in interquartile ranges; the nearest with a number wins.
 _SHARES = (0.1, 0.5, np.inf)
 
 
@@ -22,19 +22,19 @@ class TopBottomCode(NumericMasker):
     """Replace values beyond Tukey's fences by the most extreme value inside them.
 
     The fences are Q1 - ``fence`` x IQR and Q3 + ``fence`` x IQR. A value outside becomes the
-    whisker: the most extreme observation that lies inside. Where one record alone has it, the cap
-    is a rounder number next to it, on the side of the middle, and the record is drawn in as well.
-    A column whose quartiles are equal is left alone, since every deviating value of a flag would
-    otherwise become constant.
+    whisker: the most extreme observation inside the fences. If only one record has the whisker's
+    value, the cap is a rounder number next to it, closer to the middle, and that record moves to
+    the cap as well. A column whose quartiles are equal does not change: otherwise all deviating
+    values of a flag would become constant.
 
     Parameters
     ----------
     fence : float
-        How many interquartile ranges the fences stand off; 1.5 and 3 are usual.
+        The distance of the fences from the quartiles, in interquartile ranges; 1.5 and 3 are usual.
     cap : {"rounded", "whisker"}
-        ``"whisker"`` takes the whisker also where it is one person's value, as the paper does.
+        ``"whisker"`` always uses the whisker, as in the paper, even if only one person has it.
     columns : list of str, optional
-        The columns to mask; the quasi-identifiers without it.
+        The columns to mask; by default the quasi-identifiers.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class TopBottomCode(NumericMasker):
     columns: Annotated[list[str] | None, ColumnNames()] = None
 
     method = "top_bottom_code"
-    summary = "draws extreme numbers in to the whiskers of Tukey's fences"
+    summary = "moves extreme numbers to the whiskers of Tukey's fences"
     reference = "Carvalho et al. 2022; Tukey 1977"
     keeps_equal = True
     by_counts = True
@@ -77,7 +77,7 @@ class TopBottomCode(NumericMasker):
 
     def _map(self, name: str, numbers: Numbers, prepared: Any) -> npt.NDArray[Any] | str:
         values = numbers.values[numbers.present]
-        with np.errstate(over="ignore", invalid="ignore"):  # infinite fences: nothing is outside
+        with np.errstate(over="ignore", invalid="ignore"):  # infinite fences: nothing is out
             first, third = _quartiles(values, prepared.times, numbers.present)
             reach = self.fence * (third - first)
             inside = values[(values >= first - reach) & (values <= third + reach)]
@@ -106,8 +106,8 @@ class TopBottomCode(NumericMasker):
 
 
 def _quartiles(values: npt.NDArray[Any], times: Any, present: npt.NDArray[np.bool_]) -> Any:
-    """The quartiles as numpy has them; a value may stand for several records."""
-    values = values.astype(np.float64)  # the difference of two whole numbers may not be one
+    """The quartiles as numpy computes them; a value may represent several records."""
+    values = values.astype(np.float64)  # a difference of integers may overflow
     if times is None:
         return np.percentile(values, [25, 75])
     order = np.argsort(values, kind="stable")
@@ -127,7 +127,7 @@ def _rounded(
     whiskers: tuple[Any, Any],
     quartiles: tuple[float, float],
 ) -> tuple[Any, Any]:
-    """The whiskers, moved towards the quartiles where one person has them and others are beyond."""
+    """The whiskers, moved inward if only one person has them and others are beyond."""
     low, high = whiskers
     reach = float(quartiles[1]) - float(quartiles[0])
     levels = np.unique(values)

@@ -19,16 +19,16 @@ from shoal.table import Table
 class AlphaKAnonymity(SensitiveModel):
     """Every class has at least ``k`` records, and no value more than ``alpha`` of them.
 
-    This is the general form, which holds every value of a sensitive column to the same bound.
-    Several sensitive columns are each taken on their own. A missing sensitive value is a value of
-    its own. Sampling weights play no part.
+    This is the general form, which applies the same bound to every value of a sensitive column.
+    Several sensitive columns are each checked separately. A missing sensitive value is a value of
+    its own. Sampling weights have no effect.
 
     Parameters
     ----------
     alpha : float
         The largest share that a sensitive value may have in a class, above 0 and at most 1.
     k : int
-        The smallest class that is allowed, 2 or more.
+        The size of the smallest class allowed, 2 or more.
     column : str, optional
         The sensitive column; by default all of them.
 
@@ -65,14 +65,14 @@ class AlphaKAnonymity(SensitiveModel):
         return levels
 
     def check(self, table: Table) -> None:
-        """Raise UnreachableLevel when k or alpha cannot be reached by any class."""
+        """Raise UnreachableLevel if no class can reach k or alpha."""
         check_k(self.k, table)
         for name in self.columns(table):
             found = table.codes(name).count
             if not self.accepts(1 / found):
                 raise UnreachableLevel(
-                    f"alpha = {self.alpha:g} needs more different values than column '{name}' has, "
-                    f"which are {found}; choose alpha of at least {1 / found:.4g}."
+                    f"alpha = {self.alpha:g} needs more different values than the {found} that "
+                    f"column '{name}' has. Choose alpha of at least {1 / found:.4g}."
                 )
 
     @property
@@ -81,12 +81,12 @@ class AlphaKAnonymity(SensitiveModel):
         return self.k
 
     def conditions(self, table: Table) -> tuple[Condition, ...]:
-        """One condition per sensitive column, beside the size."""
+        """One condition per sensitive column, in addition to the size."""
         return tuple(Condition("largest_share", self.alpha, name) for name in self.columns(table))
 
     def asks(self) -> str:
         """What must hold in a class."""
         return (
-            f"for classes of at least k = {self.k} records in which no sensitive value has more "
+            f"classes of at least k = {self.k} records in which no sensitive value has more "
             f"than alpha = {self.alpha} of them"
         )

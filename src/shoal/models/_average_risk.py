@@ -1,4 +1,4 @@
-"""A limit on the average risk: how many records an intruder who links all of them gets right."""
+"""A limit on the average risk: the share of right links of an intruder who links all records."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from shoal.table import Table
 class AverageRisk(PartitionModel):
     """The mean over all records of 1 / (size of the record's class) is at most ``max``.
 
-    This mean is the number of classes over the number of records: the share of links that an
-    intruder who knows everybody in the table gets right on average. Single records may be unique.
+    This mean is the number of classes divided by the number of records. It is the average share of
+    right links of an intruder who knows everyone in the table. Single records may be unique.
 
     Parameters
     ----------
     max : float
-        The largest average that is allowed, above 0 and at most 1.
+        The largest average allowed, above 0 and at most 1.
 
     References
     ----------
@@ -49,9 +49,9 @@ class AverageRisk(PartitionModel):
     def level_of_sizes(
         self, sizes: Integers, classes: Integers | None = None, persons: Integers | None = None
     ) -> float:
-        """The number of classes over the number of records.
+        """The number of classes divided by the number of records.
 
-        Of persons with several records, the mean of the risk in their smallest class.
+        If persons have several records, the mean over persons of the risk in their smallest class.
         """
         if classes is None or persons is None:
             return len(sizes) / int(sizes.sum()) if len(sizes) else 0.0
@@ -61,16 +61,16 @@ class AverageRisk(PartitionModel):
         return math.fsum(1 / smallest[present]) / int(present.sum()) if present.any() else 0.0
 
     def check(self, table: Table) -> None:
-        """Raise UnreachableLevel when not even one class of all records would do."""
+        """Raise UnreachableLevel if even one class of all records has too high a risk."""
         people = table.person_count
         if not self.accepts(1 / people if people else 1.0):
             raise UnreachableLevel(
                 f"An average risk of {self.max:g} cannot be reached by a table that has "
-                f"{counted(table)}; choose at least 1 / {people}."
+                f"{counted(table)}. Choose at least 1 / {people}."
             )
 
     def explain(self, table: Table) -> str:
-        """How the average stands."""
+        """How high the average is."""
         return (
             f"the {self.title} must be at most {self.max} and is {self.level(table):.4g} "
             f"({table.classes.count} classes of {counted(table)})"

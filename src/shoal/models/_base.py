@@ -1,4 +1,4 @@
-"""What a privacy model is: an amount that classes must reach, and how a search asks for it."""
+"""What a privacy model is: a level that classes must reach, in a form that searches can use."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from shoal.kernels.arrays import Flags, Integers
 from shoal.parameters import Parametrized, parameters_of
 from shoal.table import Table, owned_pairs
 
-#: Sums of shares are rounded; a level that misses its bound by less than this meets it.
+#: Sums of shares are rounded; a level that misses its bound by less than this still meets it.
 TOLERANCE = 1e-9
 
-#: What a condition can be about, by the names of the kernels.
+#: The kinds of conditions, with the kernels' names.
 Kind = Literal[
     "distinct",
     "entropy",
@@ -34,10 +34,10 @@ Kind = Literal[
 
 
 class Condition(NamedTuple):
-    """One thing that a model asks of every group of records, for searches that form groups.
+    """One requirement of a model on every group of records, for searches that form groups.
 
     ``tree[height, value]`` numbers the node above each value of the column, from the values
-    themselves up to one root; only ``hierarchical`` has one.
+    themselves up to one root. Only ``hierarchical`` has a tree.
     """
 
     kind: Kind
@@ -53,21 +53,21 @@ class PrivacyModel(Parametrized, ABC):
     model: ClassVar[str]
     title: ClassVar[str]
     reference: ClassVar[str]
-    #: Whether the model may hold by what only the private half of a release records.
+    #: Whether the model may hold because of facts recorded only in the private half of a release.
     needs_audit: ClassVar[bool] = False
-    #: Whether it promises that no link by what it protects is right more often than 1 in its level.
+    #: Whether a link by the protected columns is right at most 1 time in its level.
     bounds_links: ClassVar[bool] = False
-    #: Whether combinations with their counts are enough: single records are not needed.
+    #: Whether combinations with their counts are enough, without single records.
     by_counts: ClassVar[bool] = False
-    #: Whether a higher or a lower level is the better one.
+    #: Whether a higher or a lower level is better.
     direction: ClassVar[Literal["higher", "lower"]] = "higher"
 
     @abstractmethod
     def level(self, table: Table) -> float:
-        """How far the table goes in this model, in the unit of its first parameter.
+        """What level the table reaches in this model, in the unit of its first parameter.
 
         It is the best value of that parameter with which the model would hold, and infinite
-        where lower is better and no value would do.
+        if lower is better and no value would do.
         """
 
     @abstractmethod
@@ -82,41 +82,41 @@ class PrivacyModel(Parametrized, ABC):
         """Raise InputError if no masking of this table could ever satisfy the model."""
 
     def accepts(self, level: Any) -> Any:
-        """Whether a level (or each of an array of levels) is as good as the threshold or better."""
+        """Whether a level (or each of an array of levels) is at least as good as the threshold."""
         if self.direction == "higher":
             return level >= self.threshold - TOLERANCE
         return level <= self.threshold + TOLERANCE
 
     @property
     def smallest_class(self) -> int:
-        """The fewest records that a class may have; 1 where the model does not say."""
+        """The fewest records that a class may have; 1 if the model does not restrict it."""
         return 1
 
     def conditions(self, table: Table) -> tuple[Condition, ...]:
-        """What the model asks of each group of records, for searches that form groups."""
+        """What the model requires of each group of records, for searches that form groups."""
         return ()
 
     @property
     def threshold(self) -> Any:
-        """The value of the first parameter: what ``level`` is compared with."""
+        """The value of the first parameter, with which ``level`` is compared."""
         return getattr(self, parameters_of(type(self))[0].name)
 
     @abstractmethod
     def explain(self, table: Table) -> str:
-        """One sentence on how the table stands, without any value of a cell."""
+        """One sentence on what the table reaches, without the value of any cell."""
 
 
 def check_k(k: int, table: Table) -> None:
-    """Raise UnreachableLevel when k exceeds the number of persons."""
+    """Raise UnreachableLevel if k exceeds the number of persons."""
     if k > table.person_count:
         raise UnreachableLevel(
-            f"k = {k} is larger than the table, which has {counted(table)}; "
-            f"choose k of at most {table.person_count}."
+            f"k = {k} is larger than the table, which has {counted(table)}. "
+            f"Choose k of at most {table.person_count}."
         )
 
 
 def counted(table: Table) -> str:
-    """How many records a table has, and of how many persons where these are fewer."""
+    """The number of records of a table, and of persons if there are fewer."""
     if not table.has_persons:
         return f"{table.records} records"
     return f"{table.records} records of {table.person_count} persons"
@@ -129,13 +129,13 @@ def discover_models() -> dict[str, type[PrivacyModel]]:
 
 
 class CrowdModel(PrivacyModel):
-    """Base of the models that ask for ``k`` persons around each record."""
+    """Base of the models that require ``k`` persons around each record."""
 
     k: int
 
     @abstractmethod
     def crowds(self, table: Table) -> Integers:
-        """Among how many persons the person of each record may be."""
+        """The number of persons among whom each record's person is hidden."""
 
     def level(self, table: Table) -> int:
         """The k that holds for every record; 0 for a table without records."""
@@ -147,14 +147,14 @@ class CrowdModel(PrivacyModel):
         return self.crowds(table) < self.k
 
     def check(self, table: Table) -> None:
-        """Raise UnreachableLevel when k exceeds the number of persons."""
+        """Raise UnreachableLevel if k exceeds the number of persons."""
         check_k(self.k, table)
 
 
 class PartitionModel(PrivacyModel):
-    """Base of the models that read nothing but the sizes of the classes, all at once.
+    """Base of the models that need only the sizes of all classes together.
 
-    No single record violates such a model: where it does not hold, all of them do.
+    No single record violates such a model: if it does not hold, all records violate it.
     """
 
     direction = "lower"
@@ -164,7 +164,7 @@ class PartitionModel(PrivacyModel):
     def level_of_sizes(
         self, sizes: Integers, classes: Integers | None = None, persons: Integers | None = None
     ) -> float:
-        """The level of classes of these sizes; ``classes`` and ``persons`` are pairs of the two."""
+        """The level of classes of these sizes; ``classes`` and ``persons`` list their pairs."""
 
     def holds_for_sizes(
         self, sizes: Integers, classes: Integers | None = None, persons: Integers | None = None
@@ -180,5 +180,5 @@ class PartitionModel(PrivacyModel):
         return self.level_of_sizes(table.classes.sizes, *pairs)
 
     def violations(self, table: Table) -> Flags:
-        """All records where the model does not hold, else none."""
+        """All records if the model does not hold, otherwise none."""
         return np.full(len(table), not self.accepts(self.level(table)))

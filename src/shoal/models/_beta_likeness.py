@@ -18,18 +18,18 @@ from shoal.table import Table
 class BetaLikeness(SensitiveModel):
     """In no class does the share of a sensitive value exceed 1 + ``beta`` times its share overall.
 
-    The gain is relative, (p - q) / q with the share q in the table and p in the class, so rare
-    values are protected as well as frequent ones. A value that is rarer in a class does not
-    count. The enhanced form also asks for a gain of at most -ln(q), which keeps frequent values
-    from filling a class. Several sensitive columns are each taken on their own. A missing
-    sensitive value is a value of its own. Sampling weights play no part.
+    The gain is relative: (p - q) / q, where q is the share in the table and p the share in the
+    class. Rare values are therefore protected as well as frequent ones. A value that is rarer in
+    a class does not count. The enhanced form also requires a gain of at most -ln(q), which keeps
+    frequent values from filling a class. Several sensitive columns are each checked separately. A
+    missing sensitive value is a value of its own. Sampling weights have no effect.
 
     Parameters
     ----------
     beta : float
-        The largest relative gain that is allowed, above 0.
+        The largest relative gain allowed, above 0.
     enhanced : bool
-        Whether the gain of a value is also bounded by -ln of its share in the table.
+        Also limit the gain of a value to -ln of its share in the table.
     column : str, optional
         The sensitive column; by default all of them.
 
@@ -60,7 +60,7 @@ class BetaLikeness(SensitiveModel):
     direction = "lower"
 
     def class_levels(self, values: ClassValues) -> Floats:
-        """The largest gain in each class; infinite where the enhanced form allows no beta."""
+        """The largest gain in each class; infinite if the enhanced form allows no beta."""
         levels = []
         for here, everywhere in (
             (values.shares, values.overall_shares),

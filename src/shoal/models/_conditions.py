@@ -1,4 +1,4 @@
-"""Models as what a search asks: of each group while it forms them, and of a whole partition."""
+"""Models in the form that a search needs: conditions on each group, and on a whole partition."""
 
 from __future__ import annotations
 
@@ -22,28 +22,28 @@ def conditions_of(
 ) -> tuple[Conditions, Labels]:
     """What every group must satisfy so that the models hold, and the sensitive values.
 
-    The distribution that groups are compared with is that of ``table``. Models that speak of a
-    whole partition ask nothing here: see ``table_conditions``.
+    Groups are compared with the distribution of ``table``. Models that concern a whole partition
+    require nothing here: see ``table_conditions``.
 
     Parameters
     ----------
     models : iterable of PrivacyModel
-        The models; together they ask the most that any of them asks.
+        The models. Of several requirements, the strictest applies.
     table : Table
-        The table to be masked, with its sensitive columns.
+        The table to mask, with its sensitive columns.
     smallest : int
-        The fewest persons of a group, where no model asks for more.
+        The fewest persons of a group, if no model requires more.
     whole : bool
-        Whether a search that takes out a person takes out all of their rows.
+        Whether a search that removes a person removes all of their rows.
 
     Returns
     -------
     conditions : Conditions
-        As the kernels take them.
+        In the form that the kernels use.
     codes : numpy.ndarray of int32
-        A row per sensitive column that is asked about, a column per record. A missing value is
-        a value of its own: the last one. Where a person has several records, codes stand for
-        persons with values, and there is one more row, of the persons.
+        A row per sensitive column that a model uses, a column per record. A missing value is
+        a value of its own: the last one. If a person has several records, the columns are pairs
+        of person and value, and one more row holds the persons.
 
     Examples
     --------
@@ -100,38 +100,38 @@ def _asked(model: PrivacyModel, table: Table) -> tuple[Condition, ...]:
     conditions = model.conditions(table)
     if not conditions and model.smallest_class < 2 and not isinstance(model, PartitionModel):
         raise InputError(
-            f"{model.title} is not about groups of records, so no search can form groups by it; "
-            "require it of the release instead."
+            f"{model.title} does not concern groups of records, so no search can form groups by "
+            "it. Require it of the release instead."
         )
     return conditions
 
 
 def table_conditions(models: Iterable[PrivacyModel]) -> tuple[Callable[..., bool], ...]:
-    """What must hold for a partition as a whole, each asked with the sizes of its classes and,
-    where persons are counted, the class and the person of each pair."""
+    """What must hold for a partition as a whole: each is called with the sizes of its classes
+    and, if persons are counted, with the class and the person of each pair."""
     return tuple(model.holds_for_sizes for model in models if isinstance(model, PartitionModel))
 
 
 def population_of(models: Iterable[PrivacyModel]) -> Table | None:
-    """The population that models speak of, or None where none does."""
+    """The population of the models, or None if none has one."""
     tables = [model.people() for model in models if isinstance(model, PopulationModel)]
     if any(table is not tables[0] for table in tables[1:]):
         raise InputError(
-            "The models speak of different populations; a search counts its groups in one. Give "
-            "all of them the same table or path."
+            "The models use different populations, but a search counts its groups in one. Pass "
+            "the same table or path to all of them."
         )
     return tables[0] if tables else None
 
 
 def _slots(asked: Sequence[Condition]) -> tuple[list[tuple[str, Integers | None]], Integers]:
-    """The sensitive columns to count, each once per tree over it, and which one each asks about."""
+    """The sensitive columns to count, each once per tree, and the one that each condition uses."""
     slots: list[tuple[str, Integers | None]] = []
     places = np.zeros(len(asked), np.int64)
-    # those with a tree first: a condition without one is as well off in their slot
+    # those with a tree first: a condition without one can use their slot too
     for i in sorted(range(len(asked)), key=lambda i: asked[i].tree is None):
         name, tree = asked[i].column, asked[i].tree
         if name is None:
-            continue  # about the size in a population: no column is read
+            continue  # about the size in a population: it reads no column
         fits = [
             place
             for place, (known, known_tree) in enumerate(slots)

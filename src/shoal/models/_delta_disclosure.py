@@ -16,17 +16,17 @@ from shoal.table import Table
 
 @dataclass(frozen=True)
 class DeltaDisclosure(SensitiveModel):
-    """In every class the logarithm of each value's share differs by less than ``delta``.
+    """In every class, the logarithm of each value's share differs by less than ``delta``.
 
-    The natural logarithm of p / q, with the share q of a value in the table and p in the class,
-    lies strictly between -delta and delta. A value of the table that a class lacks has p = 0, so
-    every class must have every value. Several sensitive columns are each taken on their own. A
-    missing sensitive value is a value of its own. Sampling weights play no part.
+    The natural logarithm of p / q lies strictly between -delta and delta, where q is the share of
+    a value in the table and p its share in the class. A value that a class lacks has p = 0, so
+    every class must have every value. Several sensitive columns are each checked separately. A
+    missing sensitive value is a value of its own. Sampling weights have no effect.
 
     Parameters
     ----------
     delta : float
-        The bound of the difference, above 0; the difference must be smaller.
+        The bound on the difference, above 0; the difference must be smaller.
     column : str, optional
         The sensitive column; by default all of them.
 
@@ -54,11 +54,11 @@ class DeltaDisclosure(SensitiveModel):
     direction = "lower"
 
     def accepts(self, level: Any) -> Any:
-        """Whether a level is strictly below delta, as the definition has it."""
+        """Whether a level is strictly below delta, as in the definition."""
         return level < self.delta - TOLERANCE
 
     def class_levels(self, values: ClassValues) -> Floats:
-        """The largest difference in each class; infinite where a class lacks a value."""
+        """The largest difference in each class; infinite if a class lacks a value."""
         by_value = np.log(values.shares / values.overall_shares[values.values])
         by_person = np.log(values.rates / values.overall_rates[values.values])
         levels = values.largest(np.maximum(np.abs(by_value), np.abs(by_person)))

@@ -1,8 +1,8 @@
-"""Differential privacy by sampling and then coarsening without a look at the data.
+"""Differential privacy by sampling, then generalizing without looking at the data.
 
-A table satisfies it if every record was drawn independently with a known probability, the
-records were generalized in a way that does not depend on them, and those in classes of fewer
-than k were taken out. Here is the k that this takes.
+A table satisfies it if every record was drawn independently with a known probability, if the
+records were generalized in a way that does not depend on them, and if those in classes of fewer
+than k were removed. This module computes the k that is needed.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ from shoal.table import Table
 
 @dataclass(frozen=True)
 class DifferentialPrivacy(PrivacyModel):
-    """What is released would be nearly as likely without any one person.
+    """The release would be nearly as likely without any one person.
 
-    It holds by construction: each record was drawn with a known probability, independently
-    (``Sample(strategy="bernoulli")``, first of all); every column was generalized to levels that
-    were fixed without looking at the data (``Generalize(levels=...)``); and records in classes of
-    fewer than k were taken out, where k follows from ``epsilon``, ``delta`` and the probability.
-    Whether that was so is on record in the private half of a release.
+    The model holds by construction. Each record was first drawn independently with a known
+    probability (``Sample(strategy="bernoulli")``, as the first step). Every column was generalized
+    to levels that were fixed without looking at the data (``Generalize(levels=...)``). Records in
+    classes of fewer than k were removed, where k follows from ``epsilon``, ``delta`` and the
+    probability. The private half of a release records whether this was done.
 
-    Every column that leaves must be a quasi-identifier: a column left as it is would tell of a
+    Every released column must be a quasi-identifier: a column released unchanged would reveal a
     person whatever the others hide.
 
     Parameters
     ----------
     epsilon : float
-        How much more likely a release may become by one person's record: e to this power.
+        How much more likely one person's record may make a release: e to this power.
     delta : float
-        With what probability it may become more likely than that.
+        The probability with which it may become even more likely.
 
     References
     ----------
@@ -73,17 +73,17 @@ class DifferentialPrivacy(PrivacyModel):
     direction = "lower"
 
     def smallest_class_at(self, sampling: float) -> int:
-        """The k that classes need where each record was drawn with this probability."""
+        """The k that classes need if each record was drawn with this probability."""
         return smallest_class_for(self.epsilon, self.delta, sampling=sampling)
 
     def level(self, table: Table) -> float:
-        """The smallest ε that holds with this δ; infinite where the table was not made so."""
+        """The smallest ε that holds with this δ; infinite if the table was made in another way."""
         if len(table) == 0:
             return 0.0
         fraction, smallest = self._drawn_with(table), self._crowd(table)
         if fraction is None:
             return math.inf
-        low = -math.log1p(-fraction) * (1 + 1e-12)  # below it no class is large enough
+        low = -math.log1p(-fraction) * (1 + 1e-12)  # below this, no class is large enough
         high = max(2 * low, 1.0)
         if delta_for_class(smallest, low, sampling=fraction) <= self.delta:
             return low
@@ -98,7 +98,7 @@ class DifferentialPrivacy(PrivacyModel):
         return high
 
     def violations(self, table: Table) -> Flags:
-        """None or all: what counts is how the table was made, not how its classes came out."""
+        """None or all: only how the table was made counts, not what classes resulted."""
         fraction = self._drawn_with(table)
         if fraction is None or fraction > -math.expm1(-self.epsilon):
             return np.ones(len(table), np.bool_)
@@ -106,12 +106,12 @@ class DifferentialPrivacy(PrivacyModel):
 
     @staticmethod
     def _crowd(table: Table) -> int:
-        """The k below which classes were taken out: not their size, which depends on the data."""
+        """The k below which classes were removed; not their size, which depends on the data."""
         asked = table.course.smallest or 1
         return int(table.class_sizes().min(initial=asked))
 
     def _drawn_with(self, table: Table) -> float | None:
-        """The probability with which the records were drawn, if all was done as it has to be."""
+        """The probability with which the records were drawn, if all steps were as required."""
         course = table.course
         covered = set(table.columns) == set(table.roles.quasi_identifiers)
         several = _go_together(table)
@@ -120,43 +120,43 @@ class DifferentialPrivacy(PrivacyModel):
         return course.fraction
 
     def check(self, table: Table) -> None:
-        """Raise InputError where a column would leave as it is, or a person has several records."""
+        """Raise InputError if a column would stay unchanged, or a person has several records."""
         if _go_together(table):
             raise InputError(
-                f"{self.title} is proved for records that are drawn one by one, and the table has "
-                f"{counted(table)}, which are drawn by person or household; make one record of "
-                "each first."
+                f"{self.title} is proved for records that are drawn one by one, but the table has "
+                f"{counted(table)}, which are drawn by person or household. Combine the records "
+                "of each into one first."
             )
         kept = [*table.roles.withheld, *table.roles.quasi_identifiers]
         others = [name for name in table.columns if name not in kept]
         if others:
             raise InputError(
-                f"{self.title} covers quasi-identifiers only, and {quoted(others)} would leave "
-                "beside them; declare them as quasi-identifiers with hierarchies, or take them "
-                "out of the table."
+                f"{self.title} covers only quasi-identifiers, but {quoted(others)} would be "
+                "released too. Declare them as quasi-identifiers with hierarchies, or remove "
+                "them from the table."
             )
 
     def explain(self, table: Table) -> str:
-        """Why it does not hold, or with which ε it does."""
+        """Why it does not hold, or with which ε it holds."""
         if self._drawn_with(table) is None:
             return (
-                f"{self.title} with ε = {self.epsilon} asks for a plan of two steps: 'sample' with "
+                f"{self.title} with ε = {self.epsilon} requires a plan of two steps: 'sample' with "
                 "the strategy 'bernoulli' and no seed, then 'generalize' with given 'levels', over "
                 "all columns; the table was made in another way"
             )
         return (
-            f"{self.title} with ε = {self.epsilon:g} and δ = {self.delta:g} is asked for; the "
+            f"{self.title} requires ε = {self.epsilon:g} and δ = {self.delta:g}; the "
             f"sampling and the k of the step give ε = {self.level(table):.4g}"
         )
 
 
 def _go_together(table: Table) -> bool:
-    """Whether some records are drawn together, as those of a person or of a household are."""
+    """Whether some records are drawn together, such as those of a person or a household."""
     together = table.together
     return together is not None and len(np.unique(together)) < len(table)
 
 
-#: Rounding must not make a bound better than it is.
+#: Rounding must not make a bound look better than it is.
 _CAREFUL = 1 - 1e-12
 _CHUNK = 4096
 
@@ -185,7 +185,7 @@ def smallest_class_for(epsilon: float, delta: float, *, sampling: float) -> int:
     9
     """
     _refuse("delta", delta, Real(above=0, maximum=1))
-    low, high = 0, 1  # every k up to ``low`` is too small, and ``high`` is enough at the end
+    low, high = 0, 1  # k = ``low`` is too small; ``high`` will be enough
     while delta_for_class(high, epsilon, sampling=sampling) > delta:
         low, high = high, 2 * high
     while high - low > 1:
@@ -200,7 +200,9 @@ def smallest_class_for(epsilon: float, delta: float, *, sampling: float) -> int:
 def delta_for_class(k: int, epsilon: float, *, sampling: float) -> float:
     """The smallest δ that classes of at least ``k`` records give.
 
-    It is the largest probability, over all numbers n of people with a record's values, that more
+    Let n be the number of people with a record's values, at least k / γ - 1, where
+    γ = (e^ε - 1 + β) / e^ε. The smallest δ is the largest probability, over all such n, that more
+    than γ n of them are drawn.
     than γ n of them are drawn, γ = (e^ε - 1 + β) / e^ε, where n is at least k / γ - 1.
 
     Examples
@@ -216,7 +218,7 @@ def delta_for_class(k: int, epsilon: float, *, sampling: float) -> float:
     fewest = max(1, math.ceil(k / gamma * _CAREFUL - 1))
     # Chernoff: the probability for n people is at most exp(-n × divergence)
     divergence = gamma * math.log(gamma / sampling)
-    if gamma < 1:  # a large ε rounds it to 1, where this part vanishes
+    if gamma < 1:  # a large ε rounds it to 1; this term is then zero
         divergence += (1 - gamma) * math.log((1 - gamma) / (1 - sampling))
     largest = 0.0
     while math.exp(-fewest * divergence) > largest:

@@ -16,19 +16,19 @@ from shoal.table import Missing, Table
 class KAnonymity(CrowdModel):
     """Every class of equal quasi-identifiers has at least ``k`` persons.
 
-    Each record is a person unless the roles name a unit: then five rows of one person are one.
+    Each record is a person unless the roles name a unit: then five rows of one person count once.
 
     Parameters
     ----------
     k : int
-        The smallest class that is allowed, 2 or more.
+        The size of the smallest class allowed, 2 or more.
     missing : {"own", "wildcard"}
-        Whether a missing value is a value of its own, or agrees with every value. The wildcard
-        reading of the statistics offices gives larger classes and a weaker promise.
+        Whether a missing value is a value of its own, or equals every value. Statistics offices
+        use the wildcard reading; it gives larger classes and a weaker promise.
     of : {"persons", "histories"}
-        What is k-fold: the persons of each class, or the persons with the same history, that is
-        with rows in the same classes, equally often. Whoever knows several rows of a person
-        knows a part of the history.
+        What must occur k times: the persons of each class, or the persons with the same history,
+        that is, with rows in the same classes, equally often. An intruder who knows several rows
+        of a person knows a part of the history.
 
     References
     ----------
@@ -46,7 +46,7 @@ class KAnonymity(CrowdModel):
     >>> KAnonymity(3).violations(table).tolist()
     [False, False, False, True]
 
-    Ann was here twice; by one stay she is one of two persons, by both she stands alone.
+    Ann was here twice. By one stay she is one of two persons; by both she stands alone.
 
     >>> frame = pl.DataFrame({"who": ["Ann", "Ann", "Bo", "Cy"], "age": [30, 41, 30, 41]})
     >>> stays = Table(frame, Roles(unit="who", quasi_identifiers=["age"]))
@@ -67,24 +67,24 @@ class KAnonymity(CrowdModel):
         super().__post_init__()
         if self.of == "histories" and self.missing == "wildcard":
             raise ParameterError(
-                "KAnonymity of histories has no wildcard reading: histories are compared class by "
-                "class. Leave out 'missing'."
+                "KAnonymity of histories has no wildcard reading, because histories are compared "
+                "class by class. Remove 'missing'."
             )
 
     def crowds(self, table: Table) -> Integers:
-        """The persons of each record's class, or those with the history of its person."""
+        """The persons of each record's class, or those who share its person's history."""
         if self.of == "histories":
             return table.histories.record_sizes[table.persons]
         return table.class_sizes(self.missing)
 
     @property
     def smallest_class(self) -> int:
-        """``k``; classes of that size hold in both readings of missing values."""
+        """``k``; classes of that size are enough in both readings of missing values."""
         return self.k
 
     @property
     def rarest_history(self) -> int:
-        """The fewest persons that may share a history; 1 where histories are not asked about."""
+        """The fewest persons that may share a history; 1 if histories do not matter."""
         return self.k if self.of == "histories" else 1
 
     def explain(self, table: Table) -> str:
@@ -93,9 +93,9 @@ class KAnonymity(CrowdModel):
         called = "persons" if table.has_persons else "records"
         if self.of == "histories":
             return (
-                f"{self.title} of histories with k = {self.k} asks that at least {self.k} "
-                f"{called} have the same history; the rarest is that of {self.level(table)}, and "
-                f"{short} of {table.records} records are of persons with a rarer history than asked"
+                f"{self.title} of histories with k = {self.k} requires that at least {self.k} "
+                f"{called} have the same history; the rarest history has {self.level(table)}, and "
+                f"{short} of {table.records} records belong to persons with a rarer history"
             )
         return (
             f"{self.title} with k = {self.k} asks for classes of at least {self.k} {called}; the "

@@ -1,4 +1,4 @@
-"""l-diversity: every class has several sensitive values, well represented."""
+"""l-diversity: every class has several well-represented sensitive values."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from shoal.table import Table
 class LDiversity(SensitiveModel):
     """Every class of equal quasi-identifiers has at least ``l`` well-represented sensitive values.
 
-    Several sensitive columns are each taken on their own, and all must be diverse. A missing
-    sensitive value is a value of its own. Sampling weights play no part: the intruder sees records.
+    Several sensitive columns are each checked separately, and all must be diverse. A missing
+    sensitive value is a value of its own. Sampling weights have no effect: intruders see records.
 
     Parameters
     ----------
     l : float
         How many values a class needs; above 1, and a whole number unless the kind is "entropy".
     kind : {"distinct", "entropy", "recursive"}
-        What well represented means: "distinct", that there are l different values; "entropy",
-        that the entropy of the values is at least log(l), so that they are as uncertain as l
-        equally frequent ones; "recursive", that the most frequent value is rarer than ``c`` times
-        all from the l-th most frequent on together.
+        What well represented means. "distinct": there are l different values. "entropy": the
+        entropy of the values is at least log(l), so they are as uncertain as l equally frequent
+        values. "recursive": the most frequent value is rarer than ``c`` times all values from the
+        l-th most frequent on, taken together.
     c : float, optional
         The factor of the recursive kind, above 0; smaller is stricter.
     column : str, optional
@@ -69,12 +69,12 @@ class LDiversity(SensitiveModel):
         super().__post_init__()
         if self.kind != "entropy" and self.l != int(self.l):
             raise ParameterError(
-                f"The 'l' parameter of LDiversity counts values, so it is a whole number with the "
-                f"kind '{self.kind}'. Got {self.l!r} instead."
+                "The 'l' parameter of LDiversity counts values, so it must be a whole number with "
+                f"the kind '{self.kind}'. Got {self.l!r} instead."
             )
         if (self.c is None) == (self.kind == "recursive"):
             raise ParameterError(
-                "The recursive kind of LDiversity needs a factor 'c'; the other kinds take none."
+                "The recursive kind of LDiversity needs a factor 'c'; the other kinds accept none."
             )
 
     def class_levels(self, values: ClassValues) -> Floats:
@@ -86,17 +86,17 @@ class LDiversity(SensitiveModel):
         else:
             assert self.c is not None
             levels = _recursive_levels(values, self.c)
-        # what everybody of a class has is certain, whatever else some of them have
+        # a value that everyone in a class has is certain, whatever else some of them have
         return np.where(values.had_by_all, np.minimum(levels, 1.0), levels)
 
     def check(self, table: Table) -> None:
-        """Raise UnreachableLevel when a column has fewer than l values in the whole table."""
+        """Raise UnreachableLevel if a column has fewer than l values in the whole table."""
         for name in self.columns(table):
             found = table.codes(name).count
             if found < self.l:
                 raise UnreachableLevel(
                     f"l = {self.l:g} is larger than the number of different values of column "
-                    f"'{name}', which is {found}; choose l of at most {found}."
+                    f"'{name}', which is {found}. Choose l of at most {found}."
                 )
 
     def conditions(self, table: Table) -> tuple[Condition, ...]:
@@ -108,24 +108,24 @@ class LDiversity(SensitiveModel):
     def asks(self) -> str:
         """What must hold in a class."""
         if self.kind == "distinct":
-            return f"for at least {self.l:g} different sensitive values in a class (l = {self.l})"
+            return f"at least {self.l:g} different sensitive values in a class (l = {self.l})"
         if self.kind == "entropy":
             return (
                 f"that the values of a class are as uncertain as {self.l:g} equally frequent ones "
                 f"(entropy of at least {math.log(self.l):.4g}, l = {self.l})"
             )
         return (
-            f"that the most frequent value of a class is rarer than {self.c:g} times all from the "
-            f"{self.l:g}th most frequent on (c = {self.c}, l = {self.l})"
+            f"that the most frequent value of a class is rarer than {self.c:g} times all values "
+            f"from the {self.l:g}th most frequent on (c = {self.c}, l = {self.l})"
         )
 
 
 def _recursive_levels(values: ClassValues, c: float) -> Floats:
-    """For each class the largest l with r1 < c (r_l + … + r_m), r being descending counts."""
+    """For each class, the largest l with r1 < c (r_l + … + r_m), where r are descending counts."""
     order = np.lexsort((-values.counts, values.owners))
     counts = values.counts[order].astype(np.float64)
-    before = np.cumsum(counts) - counts  # of all pairs before, also of other classes
+    before = np.cumsum(counts) - counts  # of all earlier pairs, also in other classes
     tails = values.totals - (before - before[values.starts][values.owners])
     first = counts[values.starts][values.owners]
-    # tails shrink along a class, so the number that are long enough is the last of them
+    # tails shrink along a class, so the number of long enough tails is also the last one's rank
     return values.total((first < c * tails - TOLERANCE).astype(np.float64))

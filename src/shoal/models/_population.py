@@ -1,4 +1,4 @@
-"""Models that count people of a population beside the table: k-map, presence, uniqueness."""
+"""Models that also count people of a population: k-map, presence, uniqueness."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from shoal.table import Table, owned_pairs, read, stacked_table
 
 
 class PopulationModel(PrivacyModel):
-    """Base of the models that ask how many people of a population share a class.
+    """Base of the models that count how many people of a population share a class.
 
-    The population is private input: a plan and a release name its file and nothing else.
+    The population is private input: a plan and a release hold only the name of its file.
     """
 
     population: Table | str
@@ -42,13 +42,13 @@ class PopulationModel(PrivacyModel):
         return _read(self.population, changed)
 
     def people_of(self, table: Table) -> Table:
-        """The population, owned by persons as the table is where it has the same columns."""
+        """The population; persons own its rows as in the table if it has the same columns."""
         return self.people().owned_like(table)
 
 
 @lru_cache(maxsize=1)
 def _read(path: str, changed: int) -> Table:
-    """Read a file once, and again only after it ``changed``."""
+    """Read a file once, and again only if it ``changed``."""
     return read(path)
 
 
@@ -56,16 +56,16 @@ def _read(path: str, changed: int) -> Table:
 class KMap(PopulationModel, CrowdModel):
     """Every class of equal quasi-identifiers has at least ``k`` people in the population.
 
-    It is for tables of which it is not known who is in them. The population must contain the
-    table and must be masked in the same way. A record that does not occur in it violates the
-    model. Where released classes overlap, a record fits everybody whom its values cover.
+    Use it if nobody knows who is in the table. The population must contain the table and must be
+    masked in the same way. A record that does not occur in the population violates the model. If
+    released classes overlap, a record fits everyone whom its values cover.
 
     Parameters
     ----------
     k : int
         The fewest people that a record must fit, 2 or more.
     population : Table or path
-        The population that the table is drawn from, with the same quasi-identifiers.
+        The population from which the table is drawn, with the same quasi-identifiers.
 
     References
     ----------
@@ -94,16 +94,16 @@ class KMap(PopulationModel, CrowdModel):
     reference = "Sweeney 2001; El Emam and Dankar 2008"
 
     def crowds(self, table: Table) -> Integers:
-        """How many people of the population share each record's class."""
+        """The number of people in the population who share each record's class."""
         return table.class_sizes_in(self.people())
 
     def check(self, table: Table) -> None:
-        """Raise UnreachableLevel when k exceeds the number of people."""
+        """Raise UnreachableLevel if k exceeds the number of people."""
         people = self.people_of(table).person_count
         if self.k > people:
             raise UnreachableLevel(
-                f"k = {self.k} is larger than the population, which has {people} people; "
-                f"choose k of at most {people}."
+                f"k = {self.k} is larger than the population, which has {people} people. "
+                f"Choose k of at most {people}."
             )
 
     def conditions(self, table: Table) -> tuple[Condition, ...]:
@@ -114,9 +114,9 @@ class KMap(PopulationModel, CrowdModel):
         """How many records fit too few people."""
         short = table.records_at(self.violations(table))
         return (
-            f"{self.title} with k = {self.k} asks that every record fits at least {self.k} people "
-            f"of the population; some fit only {self.level(table)}, and {short} of {table.records} "
-            "records fit too few"
+            f"{self.title} with k = {self.k} requires that every record fits at least {self.k} "
+            f"people of the population; some fit only {self.level(table)}, and {short} of "
+            f"{table.records} records fit too few"
         )
 
 
@@ -124,23 +124,24 @@ class KMap(PopulationModel, CrowdModel):
 class DeltaPresence(PopulationModel):
     """Of the people of a class, at most ``delta_max`` and at least ``delta_min`` are in the table.
 
-    It is for tables in which it is a secret who is in them. The share of a class is the number of
-    its records in the table over that in the population, which must contain the table and must
-    be masked in the same way. Where ``delta_min`` is above 0, a class of the population without
-    any record in the table violates the model too; no record is to blame for that, so all are.
+    Use it if it is a secret who is in the table. The share of a class is the number of its
+    records in the table divided by the number in the population. The population must contain the
+    table and must be masked in the same way. If ``delta_min`` is above 0, a class of the
+    population without any record in the table violates the model too. No single record is
+    responsible for that, so all records violate it.
 
-    Where released classes overlap, a person of the population comes with a row for each that
-    covers them, all of one row key. Each record is spread evenly over the people whom it covers,
-    and what falls on a person adds up to their presence, at most 1.
+    If released classes overlap, a person of the population appears with a row for each class that
+    covers them; all these rows have one row key. Each record is spread evenly over the people whom
+    it covers. The parts of a person add up to their presence, at most 1.
 
     Parameters
     ----------
     delta_max : float
-        The largest share that is allowed, from 0 to 1.
+        The largest share allowed, from 0 to 1.
     delta_min : float
-        The smallest share that is allowed, at most ``delta_max``.
+        The smallest share allowed, at most ``delta_max``.
     population : Table or path
-        The population that the table is drawn from, with the same quasi-identifiers.
+        The population from which the table is drawn, with the same quasi-identifiers.
 
     References
     ----------
@@ -176,25 +177,25 @@ class DeltaPresence(PopulationModel):
             raise ParameterError("DeltaPresence needs a 'population': a table or a path.")
         if self.delta_min > self.delta_max:
             raise ParameterError(
-                f"The 'delta_min' parameter of DeltaPresence must be at most delta_max = "
+                "The 'delta_min' parameter of DeltaPresence must be at most delta_max = "
                 f"{self.delta_max}. Got {self.delta_min} instead."
             )
 
     def level(self, table: Table) -> float:
-        """The largest share of a class; infinite where a share is below delta_min."""
+        """The largest share of a class; infinite if a share is below delta_min."""
         shares = self._shares(table)
         return float(shares.max()) if len(shares) else 0.0
 
     def violations(self, table: Table) -> Flags:
-        """Which records are in a class with a share that is too large or too small."""
+        """Which records are in a class whose share is too large or too small."""
         wrong: Flags = ~self.accepts(self._shares(table))
         return wrong
 
     def _shares(self, table: Table) -> Floats:
-        """The largest presence in each record's class, infinite where nothing would make it right.
+        """The largest presence in each record's class; infinite if it can never be right.
 
-        A person of the population has the share of their class. One with several rows of one key
-        fits several classes, and what falls on them adds up, to no more than certainty.
+        A person of the population has the share of their class. A person with several rows of one
+        key fits several classes, and their parts add up, to at most 1.
         """
         names, people = table.roles.quasi_identifiers, self.people_of(table)
         labels = np.zeros(len(table) + len(people), np.int64)
@@ -202,7 +203,7 @@ class DeltaPresence(PopulationModel):
             labels = stacked_table(table, people, names).group(names).labels
         own, theirs = labels[: len(table)], labels[len(table) :]
         count = int(labels.max(initial=-1)) + 1
-        # a person of the population keeps the key of the row where released classes overlap
+        # where released classes overlap, a person of the population keeps the key of their row
         whose = people.persons if people.has_persons else people.row_key
         persons, person = np.unique(whose, return_inverse=True)
         each = np.ones(len(persons), np.int64)
@@ -222,7 +223,7 @@ class DeltaPresence(PopulationModel):
         np.minimum.at(lowest, theirs, presence[person])
         highest[lowest < self.delta_min - TOLERANCE] = np.inf
         if self.delta_min > TOLERANCE and not together.all():
-            highest[:] = np.inf  # somebody is in no class, and so surely not in the table
+            highest[:] = np.inf  # somebody is in no class, so certainly not in the table
         found: Floats = highest[own]
         return found
 
@@ -231,12 +232,12 @@ class DeltaPresence(PopulationModel):
         return (Condition("presence", self.delta_max, extra=self.delta_min),)
 
     def explain(self, table: Table) -> str:
-        """How many records are in classes with a wrong share."""
+        """How many records are in classes whose share is out of bounds."""
         short = table.records_at(self.violations(table))
         return (
-            f"{self.title} asks that between {self.delta_min} and {self.delta_max} of the people "
-            f"of each class are in the table; {short} of {table.records} records are in classes "
-            "with another share"
+            f"{self.title} requires that between {self.delta_min} and {self.delta_max} of the "
+            f"people of each class are in the table; {short} of {table.records} records are in "
+            "classes with another share"
         )
 
 
@@ -247,17 +248,17 @@ Estimator = Literal["dankar", "pitman", "zayatz", "snb"]
 class PopulationUniqueness(PartitionModel):
     """The estimated share of people who are unique in the population is at most ``max``.
 
-    The table is taken for a random sample of the population. Where an estimator has no solution,
-    the share of unique records in the table stands in, which is too large rather than too small.
+    The table counts as a random sample of the population. If an estimator has no solution, the
+    share of unique records in the table is used, which is too large rather than too small.
 
     Parameters
     ----------
     max : float
-        The largest share that is allowed, from 0 to 1.
+        The largest share allowed, from 0 to 1.
     sampling_fraction : float
         The share of the population that the table holds, above 0 and at most 1.
     estimator : {"dankar", "pitman", "zayatz", "snb"}
-        "pitman" fits Pitman's sampling formula; "zayatz" takes the class sizes of the table for
+        "pitman" fits Pitman's sampling formula; "zayatz" uses the class sizes of the table as
         those of the population; "snb" fits a slide negative binomial; "dankar" chooses among
         them by the sampling fraction.
 
@@ -300,7 +301,7 @@ class PopulationUniqueness(PartitionModel):
         return float((sizes == 1).sum() / sizes.sum()) if math.isnan(share) else share
 
     def explain(self, table: Table) -> str:
-        """How the estimate stands."""
+        """How high the estimate is."""
         return (
             f"the {self.title} must be at most {self.max} and is estimated at "
             f"{self.level(table):.4g} from {table.classes.uniques} unique of {counted(table)}"

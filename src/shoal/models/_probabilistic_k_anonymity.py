@@ -15,25 +15,25 @@ from shoal.table import Table, swapped_blocks, swapped_crowds
 
 @dataclass(frozen=True)
 class ProbabilisticKAnonymity(CrowdModel):
-    """Whoever links a person by the protected columns is right at most 1 time in ``k``.
+    """A link to a person by the protected columns is right at most 1 time in ``k``.
 
-    It holds by construction where the quasi-identifiers (or, for informed intruders, all
-    sensitive columns) were permuted uniformly within groups of at least k records, and it holds
-    where the table is k-anonymous. The groups and permutations that a swap leaves with its table
-    are checked: every group has at least k records, every block is a permutation within its
+    The model holds by construction if the quasi-identifiers (or, for informed intruders, all
+    sensitive columns) were permuted uniformly within groups of at least k records. It also holds
+    if the table is k-anonymous. A swap leaves its groups and permutations with the table, and the
+    model checks them: every group has at least k records, every block is a permutation within its
     groups, and no quasi-identifier was left out.
 
-    A swap that was drawn under a seed does not count: whoever learns or guesses the seed draws it
-    again and undoes it. A plan may accept that (``accept_seed``), and its claim then says so.
+    A swap with a seed does not count: anyone who learns or guesses the seed can repeat and undo
+    it. A plan may accept a seed (``accept_seed``), and its claim then says so.
 
-    What 1/k covers is linkage by the swapped columns. It does not cover columns left in place,
-    correlations that tell who is who within a group, or groups whose members have equal values;
+    The bound 1/k covers linkage by the swapped columns. It does not cover columns left in place,
+    correlations that reveal who is who within a group, or groups whose members have equal values.
     ``sh.assess`` against the original measures each of these.
 
     Parameters
     ----------
     k : int
-        The smallest group that is allowed, 2 or more.
+        The size of the smallest group allowed, 2 or more.
 
     References
     ----------
@@ -62,11 +62,11 @@ class ProbabilisticKAnonymity(CrowdModel):
 
     @property
     def smallest_class(self) -> int:
-        """``k``: a k-anonymous table satisfies it."""
+        """``k``: a k-anonymous table satisfies the model."""
         return self.k
 
     def crowds(self, table: Table) -> Integers:
-        """Among how many records each one may be, by its class or by its exchanges."""
+        """The number of records among which each is hidden, by its class or by its exchanges."""
         crowds = table.class_sizes()
         for protected in (table.roles.quasi_identifiers, table.roles.sensitive):
             blocks = swapped_blocks(table, protected)
@@ -75,16 +75,16 @@ class ProbabilisticKAnonymity(CrowdModel):
         return crowds
 
     def explain(self, table: Table) -> str:
-        """How many records are linked too easily."""
+        """How many records are too easy to link."""
         short = int(self.violations(table).sum())
         if short and not self.violations(table.accepting_seeds()).any():
             return (
-                f"{self.title} with k = {self.k} does not hold for a swap under a seed, which "
-                "whoever learns or guesses it can undo; leave 'random_state' out of the step, or "
-                "write 'accept_seed = true' in the plan, and the claim will say so"
+                f"{self.title} with k = {self.k} does not hold for a swap with a seed, because "
+                "anyone who learns or guesses the seed can undo it; remove 'random_state' from "
+                "the step, or write 'accept_seed = true' in the plan, and the claim will say so"
             )
         return (
-            f"{self.title} with k = {self.k} asks that a link is right at most 1 time in "
+            f"{self.title} with k = {self.k} requires that a link is right at most 1 time in "
             f"{self.k}; {short} of {len(table)} records are in smaller classes and were not "
             "swapped within groups of that size in all quasi-identifiers"
         )

@@ -1,4 +1,4 @@
-"""Models of what a class tells about a sensitive column: values counted class by class."""
+"""Models of what a class reveals about a sensitive column: values counted per class."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from shoal.table import Classes, Table, owned_pairs
 
 
 def summed(values: Floats, places: Integers, count: int) -> Floats:
-    """The sum of the values that share a place."""
+    """The sum of the values that have the same place."""
     totals = np.bincount(places, values, minlength=count)
-    return totals.astype(np.float64, copy=False)  # whole numbers where there is no value
+    return totals.astype(np.float64, copy=False)  # integers if there is no value
 
 
 @dataclass(frozen=True, eq=False)
 class ClassValues:
-    """How many persons of each class have each value of one sensitive column.
+    """The number of persons in each class who have each value of one sensitive column.
 
-    A person with several rows in a class may have several values there, and has each once. Only
-    pairs of class and value that occur are held, by ascending class and value, so the size is that
-    of the table at most and never classes × values.
+    A person with several rows in a class may have several values there; each counts once. Only
+    the pairs of class and value that occur are stored, ordered by class and value. Their number
+    is at most that of the records, and never classes × values.
     """
 
     table: Table
@@ -35,7 +35,7 @@ class ClassValues:
     owners: Integers  # the class of each pair
     values: Integers
     counts: Integers
-    overall: Integers  # how many persons of the table have each value
+    overall: Integers  # the persons of the table with each value
 
     @classmethod
     def of(cls, table: Table, column: str) -> ClassValues:
@@ -66,22 +66,22 @@ class ClassValues:
 
     @cached_property
     def sizes(self) -> Floats:
-        """The persons in the class of each pair."""
+        """For each pair, the number of persons in its class."""
         return self.classes.sizes[self.owners].astype(np.float64)
 
     @cached_property
     def totals(self) -> Floats:
-        """The values in the class of each pair: as many as persons, unless somebody has several."""
+        """For each pair, the values in its class; more than persons if somebody has several."""
         return self.total(self.counts.astype(np.float64))[self.owners]
 
     @cached_property
     def shares(self) -> Floats:
-        """The share of the value among those of its class, of each pair."""
+        """For each pair, the value's share among the values of its class."""
         return self.counts / self.totals
 
     @cached_property
     def rates(self) -> Floats:
-        """The share of the persons of a class who have the value, of each pair."""
+        """For each pair, the share of the persons of its class who have the value."""
         return self.counts / self.sizes
 
     @cached_property
@@ -91,7 +91,7 @@ class ClassValues:
 
     @cached_property
     def had_by_all(self) -> Flags:
-        """Which classes have a value that everybody in them has, whatever else some have."""
+        """Which classes have a value that everyone in them has, whatever else some have."""
         found = np.zeros(self.classes.count, np.bool_)
         found[self.owners[self.counts >= self.sizes]] = True
         return found
@@ -103,7 +103,7 @@ class ClassValues:
 
     @cached_property
     def starts(self) -> Integers:
-        """Where the pairs of each class begin."""
+        """The index of each class's first pair."""
         return np.searchsorted(self.owners, np.arange(self.classes.count))
 
     def total(self, of_pairs: Floats) -> Floats:
@@ -111,7 +111,7 @@ class ClassValues:
         return summed(of_pairs, self.owners, self.classes.count)
 
     def largest(self, of_pairs: npt.NDArray[np.generic]) -> Floats:
-        """The largest over the pairs of each class."""
+        """The maximum over the pairs of each class."""
         if not len(self.starts):
             return np.zeros(0)
         highest: Floats = np.maximum.reduceat(of_pairs, self.starts).astype(np.float64)
@@ -119,33 +119,33 @@ class ClassValues:
 
 
 class SensitiveModel(PrivacyModel):
-    """Base of the models that ask something of the sensitive values of each class."""
+    """Base of the models that restrict the sensitive values of each class."""
 
     by_counts = True
     column: str | None
 
     @abstractmethod
     def class_levels(self, values: ClassValues) -> Floats:
-        """How far each class goes in one sensitive column."""
+        """The level of each class in one sensitive column."""
 
     @abstractmethod
     def asks(self) -> str:
         """What must hold, as a part of a sentence."""
 
     def columns(self, table: Table) -> tuple[str, ...]:
-        """The column that is named, or all sensitive ones."""
+        """The named column, or all sensitive columns."""
         if self.column is None:
             if not table.roles.sensitive:
                 raise InputError(
-                    f"{self.title} is about sensitive columns, and the table declares none; name "
+                    f"{self.title} concerns sensitive columns, but the table declares none. Name "
                     "them in the roles."
                 )
             return table.roles.sensitive
         table.chosen([self.column])
         if self.column in table.roles.quasi_identifiers:
             raise InputError(
-                f"Column '{self.column}' is a quasi-identifier, so a class has one value of it; "
-                f"{self.title} is about a sensitive column."
+                f"Column '{self.column}' is a quasi-identifier, so a class has only one value of "
+                f"it. Name a sensitive column for {self.title}."
             )
         return (self.column,)
 
@@ -169,12 +169,12 @@ class SensitiveModel(PrivacyModel):
         return {name: self.class_levels(ClassValues.of(table, name)) for name in names}
 
     def explain(self, table: Table) -> str:
-        """What is asked, how the worst class stands and in which column, and how many fail."""
+        """What is required, how bad the worst class is and in which column, and how many fail."""
         short, level = table.records_at(self.violations(table)), self.level(table)
         found = self._by_column(table)
         where = [f" in '{name}'" for name, levels in found.items() if level in levels]
-        reached = f"reaches {level:.4g}" if level < np.inf else "would fail with any value of it"
+        reached = f"reaches {level:.4g}" if level < np.inf else "fails with any parameter"
         return (
-            f"{self.title} asks {self.asks()}; the worst class {reached}{''.join(where[:1])}, and "
-            f"{short} of {table.records} records are in classes that fail"
+            f"{self.title} requires {self.asks()}; the worst class {reached}{''.join(where[:1])}, "
+            f"and {short} of {table.records} records are in classes that fail"
         )

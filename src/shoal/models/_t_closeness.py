@@ -1,4 +1,4 @@
-"""t-closeness: in every class the sensitive values are distributed nearly as in the table."""
+"""t-closeness: in every class, sensitive values are distributed almost as in the table."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from shoal.table import Hierarchy, Table
 class TCloseness(SensitiveModel):
     """In every class the sensitive values are at most ``t`` away from those of the whole table.
 
-    The distance of two distributions is the earth mover's: the least share that must be moved
-    times how far. Several sensitive columns are each taken on their own. A missing sensitive
-    value is a value of its own, after all others in their order. Sampling weights play no part.
+    The distance of two distributions is the earth mover's distance: the least share that must be
+    moved, times how far. Several sensitive columns are each checked separately. A missing
+    sensitive value is a value of its own, after all others. Sampling weights have no effect.
 
     Parameters
     ----------
     t : float
-        The largest distance that is allowed, from 0 to 1; 0 asks for equal distributions.
+        The largest distance allowed, from 0 to 1; 0 requires equal distributions.
     distance : {"equal", "ordered", "hierarchical"}
-        How far apart two values are: "equal", all the same, so that the distance is half the sum of
-        the differences; "ordered", by the number of values between them (numbers and dates in
-        their order, text alphabetically); "hierarchical", by the height of the lowest node above
-        both in a hierarchy.
+        How far apart two values are. "equal": all pairs are equally far, so that the distance is
+        half the sum of the differences. "ordered": by the number of values between them (numbers
+        and dates in their order, text alphabetically). "hierarchical": by the height of the lowest
+        node above both in a hierarchy.
     column : str, optional
         The sensitive column; by default all of them.
     hierarchy : Hierarchy or path, optional
@@ -71,13 +71,13 @@ class TCloseness(SensitiveModel):
         super().__post_init__()
         if (self.hierarchy is None) == (self.distance == "hierarchical"):
             raise ParameterError(
-                "The hierarchical distance of TCloseness needs a 'hierarchy', and the other "
-                "distances take none."
+                "The hierarchical distance of TCloseness needs a 'hierarchy'; the other "
+                "distances accept none."
             )
         if self.hierarchy is not None and self.column is None:
             raise ParameterError(
-                "The hierarchical distance of TCloseness needs the 'column' that the hierarchy "
-                "is of."
+                "The hierarchical distance of TCloseness needs the 'column' to which the hierarchy "
+                "belongs."
             )
 
     def class_levels(self, values: ClassValues) -> Floats:
@@ -118,7 +118,7 @@ class TCloseness(SensitiveModel):
 
 
 def tree_of(maps: Any) -> Integers:
-    """The nodes above each value at each height, numbered from 0, from the values to one root."""
+    """The nodes above each value at each height, numbered from 0, from the values to the root."""
     rows = [np.unique(row, return_inverse=True)[1].reshape(-1) for row in np.asarray(maps)]
     if not rows or rows[0].max(initial=-1) + 1 < len(rows[0]):
         rows.insert(0, np.arange(np.shape(maps)[1]))
@@ -128,10 +128,10 @@ def tree_of(maps: Any) -> Integers:
 
 
 def _ordered_distances(values: ClassValues) -> Floats:
-    """The sum of |P - Q| over the values, both cumulative, divided by their number less 1.
+    """The sum of |P - Q| over the values, both cumulative, divided by their number minus 1.
 
-    Between two values of a class P stands still while Q rises, so the sum over the values in
-    between follows from prefix sums of Q on both sides of where Q passes P.
+    Between two values of a class, P is constant and Q rises. The sum over the values in between
+    therefore follows from prefix sums of Q on both sides of the point where Q passes P.
     """
     number = len(values.overall)
     if number < 2:
@@ -152,10 +152,10 @@ def _ordered_distances(values: ClassValues) -> Floats:
 
 
 def _tree_distances(values: ClassValues, tree: Integers) -> Floats:
-    """What cannot be evened out below a node travels through it, for its height.
+    """What does not balance out below a node travels through it, for the node's height.
 
-    Of the nodes below, those that a class does not have only lack records, so what is lacking
-    follows from what is in surplus and from the balance of the node itself.
+    Child nodes that a class does not have can only lack records, so the deficit follows from the
+    surplus and from the balance of the node itself.
     """
     height = len(tree) - 1
     moved = np.zeros(values.classes.count)

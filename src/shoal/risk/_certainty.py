@@ -54,15 +54,15 @@ def certainty(original: Table, masked: Table, *, missing: Missing = "own") -> Me
     person has several records, the details are about persons, each with their highest share.
 
     If the roles name a target, the details and warnings also report the certainty for an intruder
-    who knows the person's target value too: a balanced sample releases rare values more often.
+    who also knows the person's target value: a balanced sample releases rare values more often.
 
     Parameters
     ----------
     original : Table
         The table before sampling. If it is not masked in the same way as ``masked``, F counts the
         people in the classes that the sample was drawn from, provided that Shoal formed them before
-        it drew the sample. Otherwise F counts the people whose values equal, or lie in, what was
-        released.
+        it drew the sample. Otherwise F counts the people whose values equal, or lie in, the
+        released values.
     masked : Table
         The sample.
     missing : {"own", "wildcard"}
@@ -107,7 +107,7 @@ def certainty(original: Table, masked: Table, *, missing: Missing = "own") -> Me
     if before.unplaced:
         warnings.append(
             f"{before.unplaced} of {original.person_count} people have values that nobody in the "
-            "release had, so it is not known what these values would have become. These people are "
+            "release had, so the released form of these values is unknown. These people are "
             "in no class, and the certainty tends to be too high."
         )
     known = _with_target(original, masked, missing)
@@ -151,7 +151,7 @@ def _with_target(original: Table, masked: Table, missing: Missing) -> dict[str, 
     names = (*masked.roles.quasi_identifiers, target)
     try:
         before = before_sampling(original, masked, names, missing)
-    except InputError:  # the target was changed by chance: it is not what an intruder knows
+    except InputError:  # the target was changed at random: an intruder does not know the new value
         return None
     shares = before.records / before.people
     both = stacked_codes(target, before.sample, before.whole) + 1  # 0 where missing
@@ -170,7 +170,7 @@ def _with_target(original: Table, masked: Table, missing: Missing) -> dict[str, 
 
 
 def _of_value(before: BeforeSampling, released: Flags, all_: Flags, shares: Floats) -> Any:
-    """One value of the target. It is not named, since it is a cell of the table."""
+    """One value of the target. It is not named, because it is a cell of the table."""
     people = int(before.whole.of_persons(all_).sum())
     inside = int(before.sample.of_persons(released).sum())
     certain = int(before.sample.of_persons(released & (shares == 1)).sum())
@@ -202,14 +202,13 @@ def _about_target(known: dict[str, Any], highest: float) -> list[str]:
 
 @dataclass(frozen=True, eq=False)
 class BeforeSampling:
-    """The people that each record of a sample may be about.
+    """The people whom each record of a sample may describe.
 
     For each released record, ``records`` counts the f records in its class (or persons, if they
     have several records), and ``people`` the F people that it stands for. The smallest F of all
-    classes is ``smallest``. ``certainties`` is how certain it is, for each person counted, that
-    they are in the sample. ``unplaced`` people were not counted, since it is not known what their
-    values would have become. ``sample`` and ``whole`` hold the requested columns of records and
-    people.
+    classes is ``smallest``. For each person counted, ``certainties`` states how certain it is that
+    they are in the sample. ``unplaced`` people were not counted, because the released form of their
+    values is unknown. ``sample`` and ``whole`` hold the requested columns of records and people.
     """
 
     sample: Table
@@ -259,19 +258,19 @@ def before_sampling(
 def _counted(
     original: Table, masked: Table, columns: Sequence[str], missing: Missing
 ) -> BeforeSampling:
-    """The same without a cache.
+    """Count the people without a cache.
 
     If the columns were not changed, or the tables were read separately, people are compared with
     records as they are. Otherwise they are counted in the recorded classes that the sample was
-    drawn from. If there is no such record, what each value became is learned from the records in
-    both tables. If equal values became different ones, the people who lie in what was released
+    drawn from. Without such a record, the released form of each value is learned from the records
+    in both tables. If equal values became different ones, the people whom the released values cover
     are counted.
     """
-    sample, whole = (_by(table, columns) for table in (masked, original))
+    sample, whole = (_with_columns(table, columns) for table in (masked, original))
     if not masked.pairs_with(original):
-        return _compared(sample, whole, missing)
+        return _count_equal(sample, whole, missing)
     if len(masked) == len(original):
-        return _compared(sample, sample, missing)  # nobody was left out
+        return _count_equal(sample, sample, missing)  # nobody was left out
     own = original.rows_of_keys(masked.row_key)
     if (own < 0).any():
         raise InputError(
@@ -280,18 +279,18 @@ def _counted(
         )
     changed = (name for name in columns if masked.changed_count(name, original))
     if (first := next(changed, None)) is None:
-        return _compared(sample, whole, missing)
+        return _count_equal(sample, whole, missing)
     if masked.sampling is not None:
-        recorded = _recorded(original, masked, columns, [first, *changed])
+        recorded = _recorded_classes(original, masked, columns, [first, *changed])
         if recorded is not None:
-            return _compared(*recorded, missing)
+            return _count_equal(*recorded, missing)
     pair = Pair.of(original, masked)
-    became = {name: _became(pair, name) for name in columns}
+    became = {name: _outcome_codes(pair, name) for name in columns}
     different = [name for name, labels in became.items() if labels is None]
     if different:
-        return _covered(sample, whole, own, different, missing)
+        return _count_covered(sample, whole, own, different, missing)
     known = {name: labels for name, labels in became.items() if labels is not None}
-    return _learned(sample, whole, known, missing)
+    return _count_learned(sample, whole, known, missing)
 
 
 def journalist_risk_before_sampling(
@@ -309,7 +308,7 @@ def journalist_risk_before_sampling(
     )
 
 
-def _by(table: Table, columns: Sequence[str]) -> Table:
+def _with_columns(table: Table, columns: Sequence[str]) -> Table:
     """The table with these columns as the quasi-identifiers."""
     lacking = [name for name in columns if name not in table.columns]
     if lacking:
@@ -320,7 +319,7 @@ def _by(table: Table, columns: Sequence[str]) -> Table:
     return table.with_roles(Roles(quasi_identifiers=columns), released=True)
 
 
-def _compared(
+def _count_equal(
     sample: Table, whole: Table, missing: Missing, *, unplaced: int = 0, learned: bool = False
 ) -> BeforeSampling:
     """Count the people whose values equal those of a record."""
@@ -334,7 +333,7 @@ def _compared(
     )
 
 
-def _recorded(
+def _recorded_classes(
     original: Table, masked: Table, columns: Sequence[str], changed: Sequence[str]
 ) -> tuple[Table, Table] | None:
     """Records and people in the classes that a sample was drawn from, if they were recorded."""
@@ -342,7 +341,7 @@ def _recorded(
     if record is None or any(name not in record.codes for name in changed):
         return None
     rows = original.rows_of_keys(record.row_key)
-    if (rows < 0).any():  # the original is itself a part of them
+    if (rows < 0).any():  # the original itself lacks some of these records
         return None
     codes = {
         name: record.codes[name]
@@ -355,12 +354,12 @@ def _recorded(
     return whole.reorder(whole.rows_of_keys(masked.row_key)), whole
 
 
-def _learned(
+def _count_learned(
     sample: Table, original: Table, became: dict[str, Labels], missing: Missing
 ) -> BeforeSampling:
-    """Count people by what their values became in the release."""
+    """Count people by the released form of their values."""
     if missing == "own" and not original.has_persons:
-        found = _learned_by_class(sample, original, became)
+        found = _count_learned_by_class(sample, original, became)
         if found is not None:
             return found
     labels = {name: known[original.codes(name).codes] for name, known in became.items()}
@@ -376,13 +375,13 @@ def _learned(
         whole = original.drop(others).keep(everyone)
         labels = {name: codes[everyone] for name, codes in labels.items()}
     whole = whole.with_codes({name: (sample.codes(name), labels[name]) for name in labels})
-    return _compared(sample, whole, missing, unplaced=unplaced, learned=True)
+    return _count_equal(sample, whole, missing, unplaced=unplaced, learned=True)
 
 
-def _learned_by_class(
+def _count_learned_by_class(
     sample: Table, original: Table, became: dict[str, Labels]
 ) -> BeforeSampling | None:
-    """The same, with people of equal values taken as one; None if some have no place."""
+    """The same, with people of equal values counted together; None if some cannot be placed."""
     people, records = original.group(list(became)), sample.group(list(became))
     parts = []
     for name, known in became.items():
@@ -394,9 +393,9 @@ def _learned_by_class(
             codes.with_codes(np.append(codes.codes[records.first_rows], labels).astype(np.uint32))
         )
     joint = form_classes(parts, records.count + people.count)
-    asked, met = np.split(joint.labels, [records.count])
-    counts = np.bincount(met, people.rows, joint.count).astype(np.float64)
-    shares = np.bincount(asked, records.rows, joint.count)[met] / counts[met]
+    of_records, of_people = np.split(joint.labels, [records.count])
+    counts = np.bincount(of_people, people.rows, joint.count).astype(np.float64)
+    shares = np.bincount(of_records, records.rows, joint.count)[of_people] / counts[of_people]
 
     def whole() -> Table:
         return original.with_codes(
@@ -410,23 +409,23 @@ def _learned_by_class(
         sample,
         whole,
         sample.class_sizes("own"),
-        records.spread(counts[asked]),
+        records.spread(counts[of_records]),
         people.spread(shares),
-        int(counts[met].min()),
+        int(counts[of_people].min()),
         learned=True,
     )
 
 
-def _covered(
+def _count_covered(
     sample: Table, whole: Table, own: Integers, changed: Sequence[str], missing: Missing
 ) -> BeforeSampling:
-    """Count the people who lie in what was released as a record."""
+    """Count the people whom the released values of a record cover."""
     found = covered_people(whole, sample, own, missing)
     if found is None:
         raise InputError(
-            f"Equal values of {quoted(changed)} became different ones, and some do not lie in what "
-            "was released. What the records left out would have become is therefore not known. "
-            "Pass the table as it was just before sampling as the original."
+            f"Equal values of {quoted(changed)} became different ones, and some do not lie in the "
+            "released values. The released form of the records that were left out is therefore "
+            "unknown. As the original, pass the table as it was just before sampling."
         )
     records = sample.class_sizes(missing)
     people, shares, unplaced = found
@@ -436,25 +435,25 @@ def _covered(
     )
 
 
-def _became(pair: Pair, name: str) -> Labels | None:
-    """What each code's value became, -1 if unknown; None if equal values became different."""
+def _outcome_codes(pair: Pair, name: str) -> Labels | None:
+    """The released code of each value, -1 if unknown; None if equal values became different."""
     values, outcomes = pair.original.codes(name), pair.outcomes(name)
     if not np.diff(outcomes.values).all():
         return None
     became = np.full(values.count, -1, np.int32)
     became[outcomes.values] = outcomes.labels
     if pair.original.kind(name) in QUANTITIES:
-        became[: len(values.levels)] = _between(became[: len(values.levels)])
+        became[: len(values.levels)] = _filled_between(became[: len(values.levels)])
     return became
 
 
-def _between(became: Labels) -> Labels:
-    """An ordered value between two that became the same became the same too."""
+def _filled_between(became: Labels) -> Labels:
+    """Fill in ordered values: between two that became the same, all values became the same."""
     places = np.arange(len(became))
-    seen = became >= 0
-    below = np.maximum.accumulate(np.where(seen, places, -1))
-    above = np.minimum.accumulate(np.where(seen, places, len(became))[::-1])[::-1]
-    inside = ~seen & (below >= 0) & (above < len(became))
+    known = became >= 0
+    below = np.maximum.accumulate(np.where(known, places, -1))
+    above = np.minimum.accumulate(np.where(known, places, len(became))[::-1])[::-1]
+    inside = ~known & (below >= 0) & (above < len(became))
     low, high = became[below[inside]], became[above[inside]]
     became[inside] = np.where(low == high, low, -1)
     return became
@@ -463,17 +462,17 @@ def _between(became: Labels) -> Labels:
 def covered_people(
     original: Table, masked: Table, own: Integers, missing: Missing
 ) -> tuple[Floats, Floats, int] | None:
-    """For each masked record, how many people its quasi-identifiers cover; None if not its own.
+    """For each masked record, how many people its quasi-identifiers cover.
 
-    The second array holds, for each person, how certain it is that they are in the sample: f of
-    the F people in a class are in it, and where classes overlap, a person's shares add up. The
-    last number counts people who are in no class only because it is unknown whom a released name
-    stands for.
+    Returns None if a record does not cover its own person. The second array holds, for each person,
+    how certain it is that they are in the sample: f of the F people in a class are in it, and if
+    classes overlap, a person's shares add up. The last number counts people who are in no class
+    only because nobody knows whom a released name stands for.
     """
     from shoal.kernels.boxes.predicates import covered_rows, indexed, shared_out
 
     read = [
-        _own_covered(released_column(name, original, masked), masked, own, missing)
+        _own_column(released_column(name, original, masked), masked, own, missing)
         for name in masked.roles.quasi_identifiers
     ]
     columns = [column for column in read if column is not None]
@@ -485,9 +484,9 @@ def covered_people(
     values = np.stack([column.values[original.classes.first_rows] for column in columns])
     rows = indexed(values, places)
     boxes = np.ascontiguousarray(labels[:, masked.classes.first_rows].T), runs
-    # a record that agrees with others by a wildcard may agree with more than it covers
+    # a record that agrees with others by a wildcard may agree with more people than it covers
     records = masked.class_sizes(missing).astype(np.float64)
-    # a person with several records is a share of one in each: a lower bound of those covered
+    # a person with several records counts as a share in each: a lower bound of the people covered
     shares = 1.0 / np.bincount(original.persons)[original.persons]
     weights = weights_by_class(original.classes, shares)
     people = np.floor(covered_rows(rows, *boxes, weights) + 1e-9)
@@ -500,13 +499,13 @@ def covered_people(
     return people, np.minimum(certainties, 1.0), unplaced
 
 
-def _own_covered(
+def _own_column(
     column: ReleasedColumn, masked: Table, own: Integers, missing: Missing
 ) -> ReleasedColumn | None:
-    """The column with missing values, if each record lies in what was released for it."""
+    """The column with missing values, if each record lies in its own released value."""
     readings = [column]
     if column.ordered and column.reading == "values" and masked.kind(column.name) == "text":
-        # numbers released as texts of other numbers stand for the span of their records
+        # numbers that were released as text of other numbers cover the span of their records
         readings.append(column.spanned(column.values[own]))
     for reading in readings:
         whole = reading.with_missing(wildcard=missing == "wildcard")

@@ -35,7 +35,7 @@ def _risks(table: Table, missing: Missing) -> Floats:
 
 
 def for_records(table: Table, values: npt.NDArray[Any]) -> Any:
-    """A value of each class for each of its records: made when asked for, which takes no memory."""
+    """The values of the records from those of their classes; computed only when requested."""
     if len(values) and (values == values[0]).all():
         return np.broadcast_to(values[0], len(table))
     return partial(table.classes.spread, values)
@@ -54,7 +54,7 @@ def sum_of_classes(table: Table, values: Floats) -> float:
 
 
 def _share_of(name: str, table: Table, marked: Flags, **details: Any) -> Measurement:
-    """The share of the persons who have a record in one of the marked classes."""
+    """The share of persons with a record in a marked class."""
     records = int(table.total_of_classes(marked))
     return Measurement(
         name,

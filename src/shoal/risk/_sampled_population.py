@@ -13,7 +13,7 @@ from shoal.risk._classes import class_sizes, population_sizes, uniqueness
 from shoal.risk._options import ESTIMATORS, ColumnName, Estimator, Fraction, Missing, Population
 from shoal.table import Roles, Table
 
-#: From this class size on, this many terms of the series omit less than 1e-20 of it.
+#: From this class size on, this many terms of the series leave out less than 1e-20 of it.
 _LARGE, _TERMS = 30, 60
 
 
@@ -135,7 +135,7 @@ def _homes(table: Table, household: str | None) -> Integers:
 
 
 def expected_risk(sizes: Floats, chances: Floats) -> Floats:
-    """The expected 1/F of classes with f people in the sample, given their chances to be in it.
+    """The expected 1/F of classes with f people in the sample, given the chance to be in it.
 
     Benedetti and Franconi use a hypergeometric series with parameters f, f and f + 1, which
     overflows. Euler's transformation turns it into one that does not.
@@ -165,7 +165,7 @@ def _risks(table: Table, fraction: float | None, missing: Missing) -> Floats:
             "Individual risk depends on the size of the population. Pass a 'sampling_fraction', or "
             "declare a weight column in the roles."
         )
-    # once for each pair of numbers; complex numbers are pairs that sort fast
+    # computed once for each pair of numbers; pairs sort fast as complex numbers
     rows = table.classes.first_rows
     pairs, place = np.unique(sizes[rows] + 1j * chances[rows], return_inverse=True)
     return table.classes.spread(expected_risk(pairs.real, pairs.imag)[place])

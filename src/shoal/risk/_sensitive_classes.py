@@ -15,8 +15,8 @@ from shoal.risk._classes import check_records, one_value_for_all
 from shoal.risk._options import Closeness, ColumnName, Count, Missing
 from shoal.table import QUANTITIES, Hierarchy, Roles, Table, owned_pairs
 
-#: Sums of shares are rounded: a distance must exceed its bound by more than this.
-_HAIR = 1e-9
+#: Sums of shares have rounding errors: a distance must exceed its bound by more than this.
+_ROUNDING = 1e-9
 #: With wildcards, at most this many values × different records: some tens of seconds.
 _MOST_WORK = 20_000_000
 
@@ -66,16 +66,16 @@ def homogeneity(
     for name in names:
         codes = table.codes(name)
         if table.has_persons:
-            certain[name] = _had_by_all(table, codes.codes.astype(np.int64), name, missing)
+            certain[name] = _shared_by_all(table, codes.codes.astype(np.int64), name, missing)
             continue
         if missing == "own":
             values = table.group([*table.roles.quasi_identifiers, name])
             certain[name] = values.record_sizes == sizes
             continue
         # as text, so that a missing sensitive value is not a wildcard
-        told = table.with_labels(name, [str(code) for code in range(codes.count)], codes.codes)
+        as_text = table.with_labels(name, [str(code) for code in range(codes.count)], codes.codes)
         roles = Roles(quasi_identifiers=(*table.roles.quasi_identifiers, name))
-        certain[name] = told.with_roles(roles, released=True).class_sizes(missing) == sizes
+        certain[name] = as_text.with_roles(roles, released=True).class_sizes(missing) == sizes
     return _exposed("homogeneity", table, certain)
 
 
@@ -151,13 +151,13 @@ def similarity(
         of_records = places[table.codes(name).codes]
         if not table.has_persons:
             alike[name] = table.classes.spread(
-                _spans(table, of_records, of_records, missing) <= closeness + _HAIR
+                _spans(table, of_records, of_records, missing) <= closeness + _ROUNDING
             )
         elif not ordered:
             nodes = np.unique(of_records, return_inverse=True)[1].astype(np.int64)
-            alike[name] = _had_by_all(table, nodes, name, missing)
+            alike[name] = _shared_by_all(table, nodes, name, missing)
         else:
-            alike[name] = _within_reach(table, of_records, closeness + _HAIR, missing)
+            alike[name] = _within_reach(table, of_records, closeness + _ROUNDING, missing)
     return _exposed("similarity", table, alike)
 
 
@@ -210,7 +210,7 @@ def skewness(
     """
     names = _sensitive(table, column, "Skewness")
     distances = {name: _distances(table, name, missing) for name in names}
-    skewed = {n: table.classes.spread(d > threshold + _HAIR) for n, d in distances.items()}
+    skewed = {n: table.classes.spread(d > threshold + _ROUNDING) for n, d in distances.items()}
     highest = max(float(found.max()) for found in distances.values())
     return _exposed("skewness", table, skewed, threshold=float(threshold), highest=highest)
 
@@ -271,7 +271,7 @@ def _spans(table: Table, lows: Floats, highs: Floats, missing: Missing) -> Float
     return agreement.largest(high) + agreement.largest(-low)
 
 
-def _had_by_all(table: Table, values: Integers, column: str, missing: Missing) -> Flags:
+def _shared_by_all(table: Table, values: Integers, column: str, missing: Missing) -> Flags:
     """The records in classes where every person has the same value.
 
     With wildcards, a value counts if the person has it in any record. This errs on the high side.
@@ -306,10 +306,10 @@ def _within_reach(table: Table, places: Floats, reach: float, missing: Missing) 
     labels = classes.labels.astype(np.int64)
     order = np.lexsort((table.persons, places, labels))
     of_class, at = labels[order], places[order]
-    # the stretches that begin at a place of the class and hold a place of this record, except
-    # those that hold an earlier place of the same person
+    # the stretches that begin at a place of the class and contain a place of this record, except
+    # those that contain an earlier place of the same person
     stride = float(at.max() - at.min()) + 2 * reach + 1.0
-    lined_up = of_class * stride + (at - at.min())  # one class behind the other, far apart
+    lined_up = of_class * stride + (at - at.min())  # one class after the other, far apart
     earlier = np.full(len(order), -np.inf)
     by_person = np.lexsort((lined_up, table.persons[order], of_class))
     same = (np.diff(of_class[by_person]) == 0) & (np.diff(table.persons[order][by_person]) == 0)
@@ -319,12 +319,12 @@ def _within_reach(table: Table, places: Floats, reach: float, missing: Missing) 
         np.searchsorted(lined_up, earlier, side="right"),
     )
     behind = np.searchsorted(lined_up, lined_up, side="right")
-    met = np.zeros(len(order) + 1, np.int64)
+    meeting = np.zeros(len(order) + 1, np.int64)
     kept = first < behind
-    np.add.at(met, first[kept], 1)
-    np.add.at(met, behind[kept], -1)
+    np.add.at(meeting, first[kept], 1)
+    np.add.at(meeting, behind[kept], -1)
     held = np.zeros(classes.count, np.int64)
-    np.maximum.at(held, of_class, np.cumsum(met)[:-1])
+    np.maximum.at(held, of_class, np.cumsum(meeting)[:-1])
     return classes.spread(held == classes.sizes)
 
 
@@ -337,19 +337,19 @@ def _distances(table: Table, column: str, missing: Missing) -> Floats:
     values = codes.codes[pairs.first_rows]
     # a value counts once for each person who has it
     if table.has_persons:
-        had = owned_pairs(codes.codes, table.persons)[0]
-        overall = np.bincount(had, minlength=codes.count) / len(had)
+        held = owned_pairs(codes.codes, table.persons)[0]
+        overall = np.bincount(held, minlength=codes.count) / len(held)
     else:
         overall = codes.counts / table.records
-    told = np.bincount(owners, pairs.sizes, minlength=classes.count).astype(np.float64)
+    totals = np.bincount(owners, pairs.sizes, minlength=classes.count).astype(np.float64)
     distances = np.zeros(classes.count)
     if agreement.by_equality:  # the surplus of the values that a class has
-        surplus = pairs.sizes / told[owners] - overall[values]
+        surplus = pairs.sizes / totals[owners] - overall[values]
         np.add.at(distances, owners, np.maximum(surplus, 0.0))
         return distances
     _check_work(classes.count, codes.count, column, "Skewness")
-    sizes = agreement.totals(told)
-    for value, share in enumerate(overall):  # the values that others bring, one after the other
+    sizes = agreement.totals(totals)
+    for value, share in enumerate(overall):  # one value at a time: others bring values too
         holders = np.zeros(classes.count)
         with_value = values == value
         holders[owners[with_value]] = pairs.sizes[with_value]

@@ -240,6 +240,6 @@ def dis_scores(table: Table, found: SpecialUniques, sampling_fraction: float) ->
 
 
 def _weights(columns: int, size: int) -> Floats:
-    """What a set of each size adds to a score: the product of A - i for i from k to the size."""
+    """What a set of each size k adds to a score: the product of A - i for i from k to ``size``."""
     factors = [max(1, columns - i) for i in range(size + 1)]
     return np.array([math.prod(factors[k:]) for k in range(size + 1)], np.float64)

@@ -90,8 +90,8 @@ class Claim:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain facts for JSON."""
-        told = {"claim": self.text, "holds": self.holds, "evidence": self.evidence}
-        return {**told, "remark": self.remark}
+        facts = {"claim": self.text, "holds": self.holds, "evidence": self.evidence}
+        return {**facts, "remark": self.remark}
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The figures and statistics that a study's file asks for: checked before a run, made after it."""
+"""The figures and statistics in a study's file: checked before a run, made after it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from shoal.study._results import Floats, Results, mean_of
 from shoal.study.figures import Figure, Point
 
 #: A statistic: its sentence, the columns of its numbers, and the numbers row by row.
-Found = tuple[str, tuple[str, ...], Sequence[tuple[Any, ...]]]
+Numbers = tuple[str, tuple[str, ...], Sequence[tuple[Any, ...]]]
 Size = Annotated[float, Real(minimum=0)]
 Share = Annotated[float, Real(above=0, below=1)]
 
@@ -80,7 +80,7 @@ class View:
         return variants, places
 
     def differences(self, measure: str, by: str, against: str = ORIGINAL) -> dict[str, Floats]:
-        """The percentage differences to one variant on the same table, grouped."""
+        """The percentage differences from one variant on the same table, grouped."""
         chosen = self.of(measure)
         baseline = chosen.where(variant=against).by("table")
         parameters = {variant.name: variant.parameters for variant in self.study.variants}
@@ -89,13 +89,13 @@ class View:
             table, variant, _ = place
             if variant != against and table in baseline:
                 named = {**parameters[variant], **dict(zip(GROUPS, place, strict=True))}
-                found = stats.percentage_differences(values.mean(), baseline[table].mean())
-                if np.isfinite(found):
-                    groups.setdefault(str(named.get(by)), []).append(float(found))
+                change = stats.percentage_differences(values.mean(), baseline[table].mean())
+                if np.isfinite(change):
+                    groups.setdefault(str(named.get(by)), []).append(float(change))
         return {name: np.array(values) for name, values in groups.items()}
 
     def info(self, name: str) -> MeasureInfo | None:
-        """What a measure declares about itself, whatever the study calls it."""
+        """What a measure declares about itself, found by its name in the study."""
         declared: dict[str, Any] = {one.name: one.measure for one in self.study.measures}
         return study_measures().get(declared.get(name, name))
 
@@ -129,7 +129,7 @@ def conclude(study: Study, results: Results) -> Conclusion:
     """The figures and statistics that a study declares, from its results."""
     view = View(study, results)
 
-    def made(
+    def make(
         entries: Sequence[Mapping[str, Any]], kinds: Mapping[str, Callable[..., Any]]
     ) -> dict[str, Any]:
         named = zip(_names_of(entries), entries, strict=True)
@@ -137,14 +137,14 @@ def conclude(study: Study, results: Results) -> Conclusion:
 
     statistics = [
         Statistic(name, sentence, columns, tuple(rows))
-        for name, (sentence, columns, rows) in made(study.statistics, STATISTICS).items()
+        for name, (sentence, columns, rows) in make(study.statistics, STATISTICS).items()
     ]
     claims = [
         _relation(view, entry["risk"], entry["utility"])
         for entry in study.figures
         if entry["kind"] == "risk-utility"
     ]
-    figures = made(study.figures, FIGURES)
+    figures = make(study.figures, FIGURES)
     return Conclusion(figures=figures, claims=claims, statistics=statistics)
 
 
@@ -220,7 +220,7 @@ def _relation(view: View, risk: str, utility: str) -> Claim:
     return Claim(text, holds, f"Spearman's correlation {correlation:.2f} (p = {p_value:.2g})")
 
 
-def _sign_test(view: View, *, measure: str, against: str = ORIGINAL, rope: Size = 1.0) -> Found:
+def _sign_test(view: View, *, measure: str, against: str = ORIGINAL, rope: Size = 1.0) -> Numbers:
     rows = [
         (name, tables, *test.probabilities, test.verdict)
         for name, (tables, test) in view.verdicts(measure, rope, against).items()
@@ -233,7 +233,7 @@ def _sign_test(view: View, *, measure: str, against: str = ORIGINAL, rope: Size 
     )
 
 
-def _signed_rank(view: View, *, measure: str, against: str = ORIGINAL) -> Found:
+def _signed_rank(view: View, *, measure: str, against: str = ORIGINAL) -> Numbers:
     variants, values = view.laid_out(measure)
     changes = values - (values[variants.index(against)] if against in variants else math.nan)
     rows = []
@@ -254,7 +254,7 @@ def _if_none(rows: Sequence[Any], which: str = "") -> str:
     return "" if rows else f" No table has a result for it{which} and one for another variant."
 
 
-def _friedman(view: View, *, measure: str, alpha: Share = 0.05) -> Found:
+def _friedman(view: View, *, measure: str, alpha: Share = 0.05) -> Numbers:
     variants, values = view.laid_out(measure)
     there, title, columns = np.isfinite(values), view.title(measure), ("variant", "mean rank")
     some = np.flatnonzero(there.any(axis=1))
@@ -279,7 +279,7 @@ def _friedman(view: View, *, measure: str, alpha: Share = 0.05) -> Found:
     )
 
 
-def _ranks(view: View, *, measure: str) -> Found:
+def _ranks(view: View, *, measure: str) -> Numbers:
     variants, places = view.ranked(measure)
     there = np.isfinite(places)
     common = there.any(axis=0) & there[there.any(axis=1)].all(axis=0)
@@ -296,7 +296,9 @@ def _ranks(view: View, *, measure: str) -> Found:
     )
 
 
-def _bootstrap(view: View, *, measure: str, by: str = "variant", confidence: Share = 0.95) -> Found:
+def _bootstrap(
+    view: View, *, measure: str, by: str = "variant", confidence: Share = 0.95
+) -> Numbers:
     rows = []
     for name, values in view.of(measure).by(by).items():
         interval = stats.bootstrap_interval(values, confidence=confidence)
@@ -309,7 +311,7 @@ def _bootstrap(view: View, *, measure: str, by: str = "variant", confidence: Sha
     )
 
 
-def _spearman(view: View, *, risk: str, utility: str) -> Found:
+def _spearman(view: View, *, risk: str, utility: str) -> Numbers:
     pairs = view.masked_pairs(risk, utility)
     groups = {t.name: [p for p in pairs if p.table == t.name] for t in view.study.tables}
     if len(groups) > 1:
@@ -321,13 +323,13 @@ def _spearman(view: View, *, risk: str, utility: str) -> Found:
     ]
     return (
         f"Spearman's correlation of {view.title(risk)} and {view.title(utility)} over "
-        "the masked tables, where there are at least three.",
+        "the masked tables, if there are at least three.",
         ("table", "variants", "correlation", "p"),
         rows,
     )
 
 
-def _front(view: View, *, risk: str, utility: str) -> Found:
+def _front(view: View, *, risk: str, utility: str) -> Numbers:
     rows: list[tuple[Any, ...]] = []
     better = [view.more_is_better(risk), view.more_is_better(utility)]
     pairs = view.pairs(risk, utility)
@@ -381,8 +383,8 @@ def _violins(view: View, *, measure: str, by: str = "family") -> Figure:
 
 
 def _boxes(view: View, *, measure: str, by: str = "family") -> Figure:
-    """Percentage differences to the original, table by table."""
-    label = f"{view.title(measure)}: difference to the original (%)"
+    """Percentage differences from the original, table by table."""
+    label = f"{view.title(measure)}: difference from the original (%)"
     return charts.boxes(view.differences(measure, by), ylabel=label)
 
 
@@ -397,7 +399,7 @@ def _win_draw_lose(view: View, *, measure: str, rope: Size = 1.0) -> Figure:
 
 
 def _upset(view: View, *, measure: str, below: Size) -> Figure:
-    """On how many tables exactly which families have a variant below a limit."""
+    """The number of tables on which exactly a combination of families is below a limit."""
     families = list(dict.fromkeys(v.family for v in view.study.variants if v.name != ORIGINAL))
     reached: dict[str, list[str]] = {source.name: [] for source in view.study.tables}
     for (table, _, family), values in view.of(measure).by(*GROUPS).items():
@@ -407,7 +409,7 @@ def _upset(view: View, *, measure: str, below: Size) -> Figure:
     return charts.upset(reached.values(), order=families, title=title)
 
 
-STATISTICS: Mapping[str, Callable[..., Found]] = {
+STATISTICS: Mapping[str, Callable[..., Numbers]] = {
     "bootstrap": _bootstrap,
     "friedman": _friedman,
     "front": _front,

@@ -2,7 +2,7 @@
 
 The options of a study are plain data, so that a file can hold them and a hash can name a task.
 What a measure needs from a single table is therefore written as a word: ``holdout = true`` and
-``control = true`` are the rows that were put aside, and ``known = "part"`` are the columns chosen
+``control = true`` are the rows that were held out, and ``known = "part"`` are the columns chosen
 by the rule of that name.
 """
 
@@ -34,18 +34,18 @@ _TAKE_ROWS = ("control", "holdout")
 def concrete_options(
     options: Mapping[str, Any], source: TableSource, folder: Path | None = None
 ) -> dict[str, Any]:
-    """The options with what the words in them stand for."""
+    """The options, with the words in them replaced by what they stand for."""
     out = dict(options)
     for name in _TAKE_ROWS:
         if out.get(name) is True:
-            out[name] = _put_aside(source, folder)
+            out[name] = _held_out(source, folder)
     if out.get("known") == "part":
         out["known"] = list(_identifying(source, folder, source.fingerprint(folder)))
     return out
 
 
 def table_and_rows_aside(source: TableSource, folder: Path | None) -> tuple[Table, Table | None]:
-    """A table and what was put aside of it, read once by each worker while it stays the same."""
+    """A table and its held-out rows, read once by each worker until the file changes."""
     return _read(source, folder, source.fingerprint(folder))
 
 
@@ -54,14 +54,14 @@ def _read(source: TableSource, folder: Path | None, data: str) -> tuple[Table, T
     return source.load_divided(folder)
 
 
-def _put_aside(source: TableSource, folder: Path | None) -> Table:
-    found = table_and_rows_aside(source, folder)[1]
-    if found is None:
+def _held_out(source: TableSource, folder: Path | None) -> Table:
+    rows = table_and_rows_aside(source, folder)[1]
+    if rows is None:
         raise InputError(
-            f"A measure needs rows put aside from the table '{source.name}', but none were; set "
+            f"A measure needs held-out rows of the table '{source.name}', but it has none; set "
             "held_out to a share of the table's rows."
         )
-    return found
+    return rows
 
 
 @lru_cache(maxsize=64)
@@ -69,7 +69,7 @@ def _identifying(source: TableSource, folder: Path | None, data: str) -> tuple[s
     return tuple(source.identifying(table_and_rows_aside(source, folder)[0]))
 
 
-#: The quantiles that are kept of a distribution: enough to draw a violin from.
+#: The quantiles to keep of a distribution: enough to draw a violin.
 SHARES = tuple(number / 200 for number in range(201))
 
 
@@ -77,9 +77,9 @@ SHARES = tuple(number / 200 for number in range(201))
 def sampled_risk(original: Table, masked: Table, *, population: Table | None = None) -> Measurement:
     """Certainty f/F and journalist risk 1/F of the released records, as distributions.
 
-    F people of the original, as coarse as the release, share the quasi-identifiers of a record,
+    At the levels of the release, F people of the original share the quasi-identifiers of a record,
     and f of them were released. The value is the mean of 1/F. The details are those of
-    :func:`shoal.risk.certainty`, and in addition:
+    :func:`shoal.risk.certainty` and the following:
 
     ``certainty_quantiles``, ``journalist_quantiles``
         Quantiles of f/F and 1/F at 0, 0.5, 1, ..., 100 percent of the released records.
@@ -155,13 +155,13 @@ def tuned_performance(
 
     The value is that of the validation setting: the configuration that repeated folds of the
     training rows choose, scored on the test rows. ``details["oracle"]`` is the best score of any
-    configuration on the test rows, which nobody can know to choose. The test rows are masked
-    too, as in the paper: it flatters, and is not what a model achieves on people as they are.
-    Where no column is left to learn from there is no model, and the value is 0.
+    configuration on the test rows, which nobody can know in advance. The test rows are masked
+    too, as in the paper, so the value is higher than for people as they are. If no column is left
+    to learn from, there is no model, and the value is 0.
 
-    ``grid`` says whose configurations are tried, a preset of :func:`shoal.utility.models.grid`;
-    ``splits`` and ``repeats`` are the folds of the training rows, ``test_share`` is the share of
-    the rows that is kept for testing. ``random_state`` is no secret.
+    ``grid`` names the configurations to try, a preset of :func:`shoal.utility.models.grid`.
+    ``splits`` and ``repeats`` set the folds of the training rows, and ``test_share`` the share of
+    the rows that is kept for testing. ``random_state`` is not secret.
 
     Carvalho, Moniz, Faria, Antunes (2022), Towards a data privacy-predictive performance
     trade-off, section 4.

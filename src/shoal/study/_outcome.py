@@ -71,9 +71,9 @@ class Outcome:
             listing(("claim", "holds", "evidence"), claims, of="claims"),
         ]
         drawn = (picture(figure.to_svg(), name) for name, figure in found.figures.items())
-        told = itertools.compress(parts, (bool(found.findings), bool(found.claims)))
+        shown = itertools.compress(parts, (bool(found.findings), bool(found.claims)))
         title = self.study.title or self.study.name
-        return view(title, self.sentence, *told, self.results.means, *drawn)
+        return view(title, self.sentence, *shown, self.results.means, *drawn)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain facts for JSON."""
@@ -98,20 +98,20 @@ class Outcome:
     @property
     def sentence(self) -> str:
         """The verdict in plain words, with the preset and what is missing."""
-        found = self.conclusion
-        said = found.sentence
-        if not found.findings and not found.claims:
-            sizes = ("variant", "table", "measure")
-            counts = [(len(getattr(self.study, f"{part}s")), part) for part in sizes]
-            told = [f"{count:,} {part}{'s' * (count != 1)}" for count, part in counts]
-            said = f"{told[0]} on {told[1]} with {told[2]}."
+        conclusion = self.conclusion
+        verdict = conclusion.sentence
+        if not conclusion.findings and not conclusion.claims:
+            parts = ("variant", "table", "measure")
+            counts = [(len(getattr(self.study, f"{part}s")), part) for part in parts]
+            sizes = [f"{count:,} {part}{'s' * (count != 1)}" for count, part in counts]
+            verdict = f"{sizes[0]} on {sizes[1]} with {sizes[2]}."
         if self.preset is not None:
-            said = f"With the preset {self.preset}: {said[0].lower()}{said[1:]}"
+            verdict = f"With the preset {self.preset}: {verdict[0].lower()}{verdict[1:]}"
         if not self.run.complete:
             lacking = self.run.tasks - self.run.done - self.run.failed
             part = f"Partial result, because {lacking:,} of {self.run.tasks:,} tasks are not done"
-            return f"{part}: {said}"
-        return said
+            return f"{part}: {verdict}"
+        return verdict
 
 
 @renamed_parameters(budget="seconds")
@@ -176,7 +176,7 @@ def run_study(
         design = _on_tables(design, own, published, preset)
     try:
         some = published is not None and not own
-        design, missing = _with_what_is_there(design, some_will_do=some)
+        design, missing = _with_present_tables(design, some_will_do=some)
     except InputError as error:
         if published is None or own or not published.origins:
             raise
@@ -258,7 +258,7 @@ def _on_tables(
             f"The study '{design.name}' does not use hierarchies of tables, so yours would change "
             "nothing; leave them out."
         )
-    given, _ = _with_what_is_there(replace(design, tables=tuple(tables)), some_will_do=False)
+    given, _ = _with_present_tables(replace(design, tables=tuple(tables)), some_will_do=False)
     for source in tables:
         source.load(design.folder)  # a missing column is reported before the run starts
     if elsewhere is not None:
@@ -274,14 +274,14 @@ def _on_tables(
 
 def _about(design: Study) -> str:
     """Names the tables of a published experiment that runs on others than its own."""
-    told = [
+    names = [
         f"'{source.name}'" + ("" if source.rows is None else f" (at most {source.rows:,} rows)")
         for source in design.tables
     ]
-    return f"The paper's claims are judged on tables other than its own: {', '.join(told)}."
+    return f"The paper's claims are judged on tables other than its own: {', '.join(names)}."
 
 
-def _with_what_is_there(design: Study, *, some_will_do: bool) -> tuple[Study, str]:
+def _with_present_tables(design: Study, *, some_will_do: bool) -> tuple[Study, str]:
     """The study on the tables that were found or fetched, and a sentence about all others."""
     found = {source.name: source.found(design.folder)[1] for source in design.tables}
     absent = {name: missing for name, missing in found.items() if missing}

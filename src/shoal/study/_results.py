@@ -60,15 +60,15 @@ class Results:
     def of(cls, study: Study, folder: str | Path) -> Results:
         """The results in the folder of a study; ``missing`` counts the tasks without one."""
         keys = keys_of(study)
-        found = Store(folder).read(keys.values())
+        stored = Store(folder).read(keys.values())
         variants = {variant.name: variant for variant in study.variants}
         rows = []
         for (table, name, seed, measure), key in keys.items():
-            if key in found:
-                one, variant = found[key], variants[name]
-                told = (one.status, one.value, one.reason, one.seconds)
-                what = (table, name, variant.family, seed, measure)
-                rows.append(Row(*what, *told, variant.parameters, one.facts))
+            if key in stored:
+                one, variant = stored[key], variants[name]
+                task = (table, name, variant.family, seed, measure)
+                result = (one.status, one.value, one.reason, one.seconds)
+                rows.append(Row(*task, *result, variant.parameters, one.facts))
         return cls(tuple(rows), len(keys) - len(rows))
 
     def __iter__(self) -> Iterator[Row]:
@@ -129,7 +129,7 @@ class Results:
 
     def known(self, name: str) -> list[Any]:
         """The values of a field or parameter in order, without missing ones."""
-        return sorted({found for row in self.rows if (found := row.at(name)) is not None})
+        return sorted({value for row in self.rows if (value := row.at(name)) is not None})
 
     def matrix(self, rows: Sequence[Any], columns: Sequence[Any], *, by: tuple[str, str]) -> Floats:
         """Means over seeds, laid out by two fields; NaN if there is no value."""
@@ -182,5 +182,5 @@ def _of_one_type(values: Sequence[Any]) -> list[Any]:
 
 def _is_number(value: Any) -> bool:
     if isinstance(value, int) and not isinstance(value, bool):
-        return abs(value) <= sys.float_info.max  # a file may name any, of any length
+        return abs(value) <= sys.float_info.max  # a whole number in a file may have any length
     return isinstance(value, float)

@@ -14,7 +14,7 @@ from shoal.errors import InputError, MissingExtra
 
 Floats = npt.NDArray[np.float64]
 
-_FEW = 8  # pairs whose orders can all be tried; Student's t is far off for so few
+_FEW = 8  # pairs: all their orders can be tried, and Student's t is inaccurate
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def bayes_sign_test(differences: Any, *, rope: float = 1.0, random_state: int = 
         raise MissingExtra("The Bayesian sign test", "study") from None
     # counted from its draws: its own probabilities have no draw if the rope is 0
     draws = Posterior.sample(np.zeros(len(values)), values, rope=rope, random_state=random_state)
-    found = np.bincount(draws.argmax(axis=1), minlength=3) / len(draws)
+    chances = np.bincount(draws.argmax(axis=1), minlength=3) / len(draws)
     left, right = int((values < -rope).sum()), int((values > rope).sum())
     counts = (left, len(values) - left - right, right)
     shares = np.add(counts, (0.0, 1.0, 0.0))  # the prior sits on the region
@@ -77,7 +77,7 @@ def bayes_sign_test(differences: Any, *, rope: float = 1.0, random_state: int = 
     return SignTest(
         counts,
         (float(mean[0]), float(mean[1]), float(mean[2])),
-        (float(found[0]), float(found[1]), float(found[2])),
+        (float(chances[0]), float(chances[1]), float(chances[2])),
         float(rope),
     )
 

@@ -1,4 +1,4 @@
-"""Equivalence classes: the records with equal quasi-identifiers, grouped once, read by all."""
+"""Equivalence classes: records with equal quasi-identifiers, grouped once and shared."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from shoal.table.columns._encode import Codes, Keys, Labels, combine
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 
-_FEW_VALUES = 1 << 14  # which are sorted as fast as they are hashed
+_FEW_VALUES = 1 << 14  # up to this many values, sorting is as fast as hashing
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Classes:
     """A partition of the records by equal quasi-identifiers.
 
-    A missing value is a value of its own here; ``agreement_of`` has the other reading.
+    A missing value is a value of its own here; for the other reading, see ``agreement_of``.
 
     Parameters
     ----------
     labels : numpy.ndarray
         The class of each record, numbered from 0 by first appearance.
     sizes : numpy.ndarray
-        The number of persons of each class: of records, where each record is a person.
+        The number of persons of each class; the number of records if each record is a person.
     rows : numpy.ndarray
         The number of records of each class.
 
@@ -72,7 +72,7 @@ class Classes:
 
     @property
     def k(self) -> int:
-        """The size of the smallest class; 0 where there are no records."""
+        """The size of the smallest class; 0 if there are no records."""
         return int(self.sizes.min()) if self.count else 0
 
     @cached_property
@@ -96,12 +96,12 @@ class Classes:
 
     @property
     def histogram(self) -> dict[int, int]:
-        """How many classes there are of each size, by ascending size."""
+        """The number of classes of each size, by ascending size."""
         sizes, numbers = np.unique(self.sizes, return_counts=True)
         return dict(zip(sizes.tolist(), numbers.tolist(), strict=True))
 
     def spread(self, values: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
-        """Give a value of each class to each of its records."""
+        """The value of each record's class, given a value for each class."""
         per_record: npt.NDArray[Scalar] = values[self.labels]
         return per_record
 
@@ -116,7 +116,7 @@ class Classes:
 
 
 def form_classes(parts: Iterable[Keys], rows: int, times: Integers | None = None) -> Classes:
-    """Group the records by equal codes in all parts; a row may stand for several records."""
+    """Group the records by equal codes in all parts; a row may represent several records."""
     from shoal.kernels.grouping import group
 
     classes = Classes(*group(combine(parts, rows)))
@@ -136,15 +136,15 @@ def weights_by_class(classes: Classes, weights: npt.ArrayLike) -> Floats:
 
 
 def agreement_of(parts: Sequence[Codes], classes: Classes) -> Agreement:
-    """Which of the classes that the parts form agree, missing as a wildcard.
+    """Which of the classes formed by the parts agree, with missing values as wildcards.
 
-    This is the statistics offices' reading, where a missing value stands for any value: the
+    In this reading of the statistics offices, a missing value agrees with any value, as in the
     sample frequency counts of sdcMicro's ``freqCalc`` (Templ, Kowarik & Meindl 2015, "Statistical
     Disclosure Control for Micro-Data Using the R Package sdcMicro", JSS 67(4), section 3). The
-    records that a record agrees with no longer form classes: agreement is not transitive.
+    records that agree with a record no longer form classes, because agreement is not transitive.
 
-    Distinct tuples meet once per pair of patterns of missing, so the time grows with tuples ×
-    patterns (at most 2 to the number of columns with missing values), not with records².
+    Distinct tuples are compared once per pair of patterns of missing values, so the time grows with
+    tuples × patterns (at most 2 to the number of columns with missing values), not with records².
     """
     distinct = [part.with_codes(part.codes[classes.first_rows]) for part in parts]
     return Agreement.of(distinct, classes.count)
@@ -155,8 +155,8 @@ class Agreement:
     """Which classes agree with each other wherever neither has a missing value.
 
     A class agrees with itself. Agreement is not transitive, so the crowds of two classes may
-    overlap without being equal. The arrays are the classes as the kernel meets them (see
-    :func:`shoal.kernels.grouping.wildcard_totals`); without them only equals agree.
+    overlap without being equal. The arrays hold the classes in the order of the kernel (see
+    :func:`shoal.kernels.grouping.wildcard_totals`). Without them, a class agrees only with itself.
     """
 
     classes: int
@@ -167,16 +167,16 @@ class Agreement:
 
     @classmethod
     def of(cls, parts: Sequence[Codes], classes: int) -> Agreement:
-        """The agreement of different tuples of codes, one of each class."""
+        """The agreement of distinct tuples of codes, one for each class."""
         from shoal.kernels.grouping import WILDCARD, dense_labels
 
         if not classes or all(part.missing is None for part in parts):
             return cls(classes)
         complete = [part for part in parts if part.missing is None]
         gappy = [part for part in parts if part.missing is not None]
-        gappy.sort(key=lambda part: -part.count)  # the most telling first: comparisons end there
-        # Only tuples that are equal in all complete columns can agree: they form a block. A run is
-        # what has its wildcards in the same columns, within a block.
+        gappy.sort(key=lambda part: -part.count)  # columns that differ most end comparisons early
+        # Only tuples that are equal in all complete columns can agree; they form a block. In a
+        # block, the tuples with wildcards in the same columns form a run.
         blocks = combine(complete, classes)
         missing = ((part.codes == part.missing).view(np.uint8) for part in gappy)
         patterns = combine((Labels("", one, 2) for one in missing), classes)
@@ -193,17 +193,17 @@ class Agreement:
 
     @property
     def by_equality(self) -> bool:
-        """Whether every class agrees with itself only."""
+        """Whether every class agrees only with itself."""
         return self.order is None
 
     def totals(self, values: Floats) -> Floats:
-        """For each class the sum of the values of all classes that agree with it."""
+        """For each class, the sum of the values of all classes that agree with it."""
         from shoal.kernels.grouping import wildcard_totals
 
         return self._met(wildcard_totals, values)
 
     def largest(self, values: Floats) -> Floats:
-        """For each class the largest of the values of all classes that agree with it."""
+        """For each class, the largest value of all classes that agree with it."""
         from shoal.kernels.grouping import wildcard_largest
 
         return self._met(wildcard_largest, values)
@@ -217,14 +217,14 @@ class Agreement:
 
 
 def owned_pairs(labels: npt.NDArray[Any], owners: npt.NDArray[Any]) -> tuple[Integers, Integers]:
-    """The different pairs of a label and an owner, by ascending label and owner."""
+    """The distinct pairs of a label and an owner, by ascending label and owner."""
     width = int(owners.max(initial=0)) + 1
     pairs = np.unique(labels.astype(np.int64) * width + owners)
     return pairs // width, pairs % width
 
 
 def once_per_person(weights: Floats, persons: Integers, classes: Classes) -> Floats:
-    """In each class the smallest weight of each person at one row, and 0 at the others."""
+    """The smallest weight of each person in each class at one of their rows; 0 at the others."""
     order = np.lexsort((weights, persons, classes.labels))
     first = np.ones(len(order), np.bool_)
     first[1:] = (np.diff(classes.labels[order]) != 0) | (np.diff(persons[order]) != 0)
@@ -234,7 +234,7 @@ def once_per_person(weights: Floats, persons: Integers, classes: Classes) -> Flo
 
 
 def counting(classes: Classes, persons: Integers | None) -> Classes:
-    """The classes with persons for their sizes."""
+    """The classes with sizes that count persons."""
     if persons is None:
         return classes
     owned, _ = owned_pairs(classes.labels, persons)
@@ -255,7 +255,7 @@ def histories(classes: Classes, persons: Integers, times: Integers | None = None
 
 
 def counted_values(values: Floats, counts: Integers | None = None) -> tuple[Floats, Integers]:
-    """The different values, ascending, and how often each is there."""
+    """The distinct values, ascending, and how often each occurs."""
     from shoal.kernels.grouping import first_rows, group
 
     values = np.ascontiguousarray(values, np.float64)
@@ -270,9 +270,9 @@ def counted_values(values: Floats, counts: Integers | None = None) -> tuple[Floa
 
 
 def exact_total(values: Floats, counts: Integers | None = None) -> float:
-    """The sum of the values, each as often as it counts, rounded once."""
+    """The sum of the values times their counts, rounded once."""
     each, counts = counted_values(values, counts)
-    # 26 bits and the rest: with a count, no product has more bits than a float holds
+    # split into 26 bits and the rest, so that a product with a count is an exact float
     high = each * (2.0**27 + 1)
     high -= high - each
     return math.fsum(np.concatenate([high * counts, (each - high) * counts]))

@@ -1,4 +1,4 @@
-"""Tables for learners and studies: arrays in, features out, and a hash that results are kept by."""
+"""Tables for models and studies: arrays in, features out, and a hash as the key of results."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Columns = Mapping[str, Mapping[str, Floats]]
 
 
 def frame_of_array(values: npt.NDArray[Any], names: Sequence[str]) -> pl.DataFrame:
-    """A matrix as a frame, with a type for each column of its own."""
+    """A matrix as a frame, with a separate type for each column."""
     if values.dtype != object:
         return pl.DataFrame({name: values[:, i] for i, name in enumerate(names)})
     return pl.DataFrame(
@@ -34,7 +34,7 @@ def frame_of_array(values: npt.NDArray[Any], names: Sequence[str]) -> pl.DataFra
 
 
 def frame_of_columns(**columns: Sequence[Any]) -> pl.DataFrame:
-    """A frame of plain facts; a column of numbers may have gaps only."""
+    """A frame of plain facts; columns of numbers may be entirely empty."""
     types = {"value": pl.Float64, "low": pl.Float64, "high": pl.Float64, "baseline": pl.Float64}
     return pl.DataFrame(columns, schema_overrides={n: t for n, t in types.items() if n in columns})
 
@@ -55,7 +55,10 @@ def with_target(table: Table, name: str, values: Any) -> Table:
     else:
         column = frame_of_array(np.asarray(values).reshape(-1, 1), [name]).to_series()
     if len(column) != len(table):
-        raise InputError(f"The target has {len(column):,} values for {len(table):,} rows.")
+        raise InputError(
+            f"The target has {len(column):,} values, but the table has {len(table):,} rows. Pass "
+            "one value for each row."
+        )
     data, _ = to_polars(column.to_frame())
     return table._with_columns([Column(data.to_series())])
 
@@ -63,9 +66,9 @@ def with_target(table: Table, name: str, values: Any) -> Table:
 def features_of(table: Table, replaced: Columns, like: Any) -> Any:
     """The columns of a table for a model, some of them replaced by numbers.
 
-    ``replaced`` has for a column the columns that stand in its place. The result is a frame of
-    the kind that the table came from, or an array where ``like`` is one; a pandas frame gets the
-    index of ``like``, so that its rows stay with those of the target.
+    ``replaced`` maps a column to the columns that replace it. The result is a frame of the table's
+    original type, or an array if ``like`` is one. A pandas frame gets the index of ``like``, so
+    that its rows match those of the target.
     """
     columns: list[pl.Series] = []
     for name in table.columns:
@@ -85,23 +88,23 @@ def features_of(table: Table, replaced: Columns, like: Any) -> Any:
 
 
 def whole_as_floats(table: Table) -> Table:
-    """The same table with whole numbers as numbers with fractions, which means can have."""
+    """The table with integers as floats, so that they can hold means."""
     whole = [table.column(name) for name in table.columns if table.kind(name) == "integer"]
     return table._with_columns(Column(column.series.cast(pl.Float64)) for column in whole)
 
 
 def renamed(table: Table, names: Mapping[str, str]) -> Table:
-    """The same table without roles, some columns under other names."""
+    """The table without roles and with some columns renamed."""
     from shoal.table._table import Table
 
     return Table(table._data.rename(dict(names)))
 
 
 def fingerprint(table: Table) -> str:
-    """The hash of the rows in their order, and of the roles. Private: it is a hash of people.
+    """The hash of the rows in their order, and of the roles. Private, because it is about people.
 
-    Equal cells give equal hashes: neither the library that the frame came from, nor the width of
-    a type, nor the order of the columns counts.
+    Equal cells give equal hashes. The library of the frame, the width of a type and the order of
+    the columns do not matter.
     """
     digest = hashlib.blake2b(digest_size=32, person=b"shoal/table")
     digest.update(json.dumps([table.roles.to_dict(), len(table)], sort_keys=True).encode())
@@ -118,7 +121,7 @@ def fingerprint(table: Table) -> str:
 
 
 def _cells(column: pl.Series) -> Iterator[Any]:
-    """The bytes of a column's cells, whatever lies in memory where a cell is missing."""
+    """The bytes of a column's cells, independent of the memory under missing cells."""
     dtype = column.dtype
     if isinstance(dtype, (pl.Datetime, pl.Duration)):
         yield str(getattr(dtype, "time_zone", None)).encode()
@@ -140,7 +143,7 @@ def _cells(column: pl.Series) -> Iterator[Any]:
 
 
 def _bytes(numbers: pl.Series) -> Any:
-    """Numbers as 64 bits each, a missing one as 0, and zero without a sign."""
+    """Numbers as 64 bits each, with 0 for missing and zero without a sign."""
     if numbers.dtype.is_float():
         values = numbers.cast(pl.Float64).fill_null(0).to_numpy() + 0.0
     else:

@@ -1,4 +1,4 @@
-"""An original and what became of it: which row is which, and what each value was released as."""
+"""An original and its masked table: which rows match, and how each value was released."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Outcomes:
-    """The codes of values beside those of what they were released as: each pair once, ascending."""
+    """The codes of values and of their released values: each distinct pair once, ascending."""
 
     values: Integers
     labels: Integers
@@ -34,7 +34,7 @@ class Outcomes:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Pair:
-    """Two tables whose rows can be paired; what compares them is made once and kept.
+    """Two tables whose rows can be paired; comparisons are computed once and kept.
 
     Examples
     --------
@@ -55,14 +55,14 @@ class Pair:
 
     @classmethod
     def of(cls, original: Table, masked: Table) -> Pair:
-        """The pair of two tables; InputError where their rows cannot be paired."""
+        """The pair of two tables; InputError if their rows cannot be paired."""
         kept = _PAIRS.setdefault(masked, WeakKeyDictionary())
         if original not in kept:
             kept[original] = masked.rows_in(original), {}, {}
         return cls(original, masked, *kept[original])
 
     def outcomes(self, name: str) -> Outcomes:
-        """What the values of a column that both tables have were released as."""
+        """How the values of a column of both tables were released."""
         if name not in self._outcomes:
             before, after = self.original.codes(name), self.masked.codes(name)
             if self.original is self.masked:
@@ -77,7 +77,7 @@ class Pair:
         return self._outcomes[name]
 
     def changed_count(self, name: str) -> int:
-        """How many cells of a column that both tables have differ from those of the same rows."""
+        """How many cells of a column differ between matching rows of the two tables."""
         if name not in self._changed:
             self._changed[name] = self._count_changed(name)
         return self._changed[name]
@@ -95,12 +95,12 @@ class Pair:
 
 
 _Facts = tuple[Integers, dict[str, Outcomes], dict[str, int]]
-#: What is kept of pairs; without the tables, which are let go when nobody else has them.
+#: The results of pairs, without references to the tables, so that those can be freed.
 _PAIRS: WeakKeyDictionary[Table, WeakKeyDictionary[Table, _Facts]] = WeakKeyDictionary()
 
 
 def _counted(keys: Integers, most: int, times: Integers | None) -> tuple[Integers, Integers]:
-    """The different keys, all below ``most``, in ascending order, and how often each is there."""
+    """The distinct keys, all below ``most``, in ascending order, and how often each occurs."""
     from shoal.kernels.grouping import dense_labels, first_rows
 
     if most <= 4 * len(keys):
@@ -115,7 +115,7 @@ def _counted(keys: Integers, most: int, times: Integers | None) -> tuple[Integer
 
 
 def empty_codes(original: Column, masked: Column) -> Flags:
-    """Which codes of a released column say nothing: missing, or ``*`` that the original lacks."""
+    """Which codes of a released column reveal nothing: missing, or ``*`` not in the original."""
     codes = masked.codes
     empty = np.zeros(codes.count, np.bool_)
     if codes.missing is not None:
@@ -128,7 +128,7 @@ def empty_codes(original: Column, masked: Column) -> Flags:
 
 
 def empty_cells(original: Table, masked: Table, name: str) -> Flags:
-    """Where a released column says nothing: missing, or ``*`` that the original lacks."""
+    """Which cells of a released column reveal nothing: missing, or ``*`` not in the original."""
     if masked.kind(name) != "text":
         return ~masked.present(name)
     return empty_codes(original.column(name), masked.column(name))[masked.codes(name).codes]
@@ -143,7 +143,7 @@ def empty_count(original: Table, masked: Table, name: str) -> int:
 
 
 def released_text(original: Table, masked: Table, name: str) -> bool:
-    """Whether a column was generalized: it is text, with values that the original lacks."""
+    """Whether a column was generalized, that is, is text with values not in the original."""
     if masked.kind(name) != "text":
         return False
     return not {*masked.codes(name).texts} <= {*original.codes(name).texts, ROOT}
@@ -160,7 +160,7 @@ def counted_in(
     wildcard: bool,
     persons: Integers | None = None,
 ) -> Integers:
-    """How many people of ``population`` agree with each class of ``sample``, column by column.
+    """How many people of ``population`` agree with each class of ``sample`` in all columns.
 
     The two ``classes`` are those of the sample and of the population by these columns. Each row
     is one person, or of one of the ``persons`` that have several. Those who agree by wildcards are
@@ -172,7 +172,7 @@ def counted_in(
     both = [_stacked_code(above, below, rows) for above, below in columns]
     joint = form_classes(both, mine.count + theirs.count)
     asked, met = joint.labels[: mine.count], joint.labels[mine.count :]
-    # values that differ in one table may be equal beside those of another: large whole numbers
+    # large whole numbers that differ in one table may be equal in the type that both share
     people = np.bincount(met, theirs.rows, joint.count).astype(np.float64)
     equal = people[asked].astype(np.int64)
     if persons is not None:
@@ -183,13 +183,13 @@ def counted_in(
     if not wildcard:
         return equal
     counts = agreement_of(both, joint).totals(people)[asked]
-    # whoever has a part of a row in it is somebody
+    # a share of a row counts as at least one person
     least = np.maximum(0 if persons is None else equal, counts > 0)
     return np.maximum(np.floor(counts + 1e-9).astype(np.int64), least)
 
 
 def _stacked_code(above: Column, below: Column, rows: tuple[Integers, Integers]) -> Codes:
-    """Some rows of one column above those of another, in codes that both share."""
+    """Some rows of one column above those of another, in shared codes."""
     upper, lower = in_one_code(above, below)
     codes = np.concatenate([upper[above.codes.codes[rows[0]]], lower[below.codes.codes[rows[1]]]])
     count = int(max(upper.max(initial=-1), lower.max(initial=-1))) + 1
@@ -200,23 +200,23 @@ def _stacked_code(above: Column, below: Column, rows: tuple[Integers, Integers])
 
 
 def stacked_codes(column: str, above: Table, below: Table) -> Integers:
-    """The codes of a column, the rows of one table above those of another; -1 where missing."""
+    """The codes of a column, the rows of one table above those of another; -1 if missing."""
     upper, lower = shared_codes(column, above, below)
     return np.concatenate([upper[above.codes(column).codes], lower[below.codes(column).codes]])
 
 
 def shared_codes(column: str, above: Table, below: Table) -> tuple[Integers, Integers]:
-    """What :func:`stacked_codes` has by row, for each code of the two tables."""
+    """As :func:`stacked_codes`, but for each code of the two tables instead of each row."""
     return in_one_code(above.column(column), below.column(column))
 
 
 def stacked_numbers(column: str, above: Table, below: Table) -> Floats:
-    """A column of quantities, one table above the other, about 1 in size; NaN where missing."""
+    """A column of quantities, one table above the other, scaled to about 1; NaN if missing."""
     return stacked_numbers_and_unit(column, above, below)[0]
 
 
 def stacked_numbers_and_unit(column: str, above: Table, below: Table) -> tuple[Floats, float]:
-    """The numbers of :func:`stacked_numbers`, and how much of their scale a difference of 1 is."""
+    """The numbers of :func:`stacked_numbers`, and the size of a difference of 1 on their scale."""
     both = [table.column(column) for table in (above, below)]
     if both[0].kind in NUMBERS:
         return _joined([one.numbers for one in both])
@@ -228,13 +228,13 @@ def stacked_numbers_and_unit(column: str, above: Table, below: Table) -> tuple[F
 
 @dataclass(frozen=True, eq=False)
 class Listed:
-    """The numbers of a column: each of its levels once, or of every row where nearly all differ.
+    """The numbers of a column: those of its levels or, if nearly all differ, of every row.
 
-    Those of levels ascend, with NaN for a missing one last.
+    The numbers of levels ascend, with NaN for missing at the end.
     """
 
     values: Floats
-    codes: Codes | None = None  # which of them each row has; None: in the order of the rows
+    codes: Codes | None = None  # the codes of the rows; None if the values are those of the rows
 
     def at(self, rows: Integers) -> Floats:
         """The numbers of some rows."""
@@ -247,7 +247,7 @@ class Listed:
 
     @property
     def present(self) -> Floats:
-        """The numbers without a missing one."""
+        """The numbers without missing."""
         if self.codes is None or self.codes.missing is None:
             return self.values
         return self.values[:-1]
@@ -256,7 +256,7 @@ class Listed:
 def shared_numbers(column: str, above: Table, below: Table) -> tuple[Listed, Listed, float]:
     """The numbers of :func:`stacked_numbers`, each once, of the two tables; and their unit."""
     first, second = above.column(column), below.column(column)
-    both = [first] if first is second else [first, second]  # a table may be beside itself
+    both = [first] if first is second else [first, second]  # a table may be paired with itself
     codes = [None if one.is_continuous else one.codes for one in both]
     if first.kind in NUMBERS:
         parts, unit = _in_one_scale([_numbers_of(one) for one in both])
@@ -267,7 +267,7 @@ def shared_numbers(column: str, above: Table, below: Table) -> tuple[Listed, Lis
 
 
 def _numbers_of(column: Column) -> Numbers:
-    """The numbers of the rows of a column, or of its levels and a missing one after them."""
+    """The numbers of the rows of a column, or of its levels, followed by missing."""
     if column.is_continuous:
         return column.numbers
     codes = column.codes
@@ -290,7 +290,7 @@ def _joined(both: Sequence[Numbers]) -> tuple[Floats, float]:
 
 
 def _in_one_scale(both: Sequence[Numbers]) -> tuple[list[Floats], float]:
-    """Columns of numbers in one scale, NaN where one is missing; and its unit."""
+    """Columns of numbers in one scale, with NaN for missing; and its unit."""
     parts = [numbers.values for numbers in both]
     if all(values.dtype.kind in "iu" for values in parts):
         least = min((int(n.values[n.present].min()) for n in both if n.present.any()), default=0)
@@ -306,7 +306,7 @@ def _in_one_scale(both: Sequence[Numbers]) -> tuple[list[Floats], float]:
 
 
 def to_one_scale(values: Floats) -> Floats:
-    """Numbers divided by a power of two: their ranges then neither overflow nor vanish."""
+    """Numbers divided by a power of two, so that their ranges neither overflow nor vanish."""
     return _to_one_scale(values)[0]
 
 
@@ -321,20 +321,20 @@ def _scaled(parts: Sequence[Floats]) -> tuple[list[Floats], float]:
         ends = np.nanmax(values, initial=0.0), -np.nanmin(values, initial=0.0)
         largest = max(largest, *map(float, ends))
     power = -int(np.frexp(largest)[1])
-    if abs(power) < 1000:  # then the power of two is itself a number, and a product is exact
+    if abs(power) < 1000:  # then the power of two is a float, and the product is exact
         return [values * 2.0**power for values in parts], 2.0**power
-    with np.errstate(over="ignore"):  # beside the smallest numbers there are, 1 is infinite
+    with np.errstate(over="ignore"):  # compared to the smallest floats, 1 is infinite
         return [np.ldexp(values, power) for values in parts], float(np.ldexp(1.0, power))
 
 
 def stacked_table(above: Table, below: Table, columns: Sequence[str]) -> Table:
-    """Some columns of two tables, the rows of the one above those of the other."""
+    """Some columns of two tables, the rows of one above those of the other."""
     from shoal.table._table import Table
 
     lacking = [name for name in columns if name not in below.columns]
     if lacking:
         raise InputError(
-            f"The population has no column {quoted(lacking)}; it needs all quasi-identifiers."
+            f"The population has no column {quoted(lacking)}. It needs all quasi-identifiers."
         )
     both = [stacked(above.column(name).series, below.column(name).series) for name in columns]
     table = Table(pl.DataFrame(both))
@@ -348,7 +348,7 @@ def stacked_table(above: Table, below: Table, columns: Sequence[str]) -> Table:
 
 
 def shared_persons(above: Table, below: Table) -> Flags:
-    """Which rows of ``below`` are of a person who is in ``above``, as far as the units tell."""
+    """Which rows of ``below`` belong to a person in ``above``, according to the units."""
     names = above.roles.unit_columns
     if not names or names != below.roles.unit_columns:
         return np.zeros(len(below), np.bool_)

@@ -1,4 +1,4 @@
-"""Where the rows of a table came from, and what was done to them. All of it is private."""
+"""The origin of a table's rows, and what was done to them. All of it is private."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _PAIRS_KEPT = 4
 
 @dataclass(frozen=True)
 class Course:
-    """What was done to a table, as far as differential privacy by sampling asks.
+    """What was done to a table, as far as it matters for differential privacy by sampling.
 
-    A table is ``raw`` at first, ``sampled`` once each record was drawn independently with the
-    probability ``fraction``, and ``generalized`` once values were made coarser after that in a
-    way that does not depend on the data, and classes of fewer than ``smallest`` records were taken
-    out. Everything else makes it ``other``.
+    A table is ``raw`` at first. It is ``sampled`` after each record was drawn independently with
+    the probability ``fraction``. It is ``generalized`` if values were then made coarser in a way
+    that does not depend on the data, and classes of fewer than ``smallest`` records were removed.
+    Everything else makes it ``other``.
     """
 
     state: State = "raw"
@@ -42,7 +42,7 @@ class Course:
     smallest: int | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """As the private audit records it."""
+        """The course as recorded in the private audit."""
         return asdict(self)
 
 
@@ -53,19 +53,19 @@ OTHER = Course("other")
 class Exchange:
     """One permutation of a block of columns inside groups of rows. Private."""
 
-    columns: tuple[str, ...]  # their values travelled together
+    columns: tuple[str, ...]  # exchanged together
     groups: npt.NDArray[np.int32]  # the group of each row
-    source: Integers  # the key of the row whose values each row carries now
+    source: Integers  # the key of the row whose values each row has now
     origin: str  # of the randomness: entropy, seed or key
     accepted: bool = False  # whether the plan accepts another origin than entropy
 
     @property
     def is_secret(self) -> bool:
-        """Whether nobody can draw the permutation again, or the plan takes that for granted."""
+        """Whether nobody can repeat the permutation, or the plan accepts that somebody could."""
         return self.origin == "entropy" or self.accepted
 
     def at(self, rows: npt.NDArray[Any]) -> Exchange:
-        """The same for some rows, or for the rows in another order."""
+        """The exchange for some rows, or for the rows in another order."""
         return replace(self, groups=self.groups[rows], source=self.source[rows])
 
     def __repr__(self) -> str:
@@ -73,24 +73,24 @@ class Exchange:
 
 
 class KeyPositions:
-    """Where each key is: the rows of a table by the keys they have."""
+    """The rows of a table by their keys."""
 
     def __init__(self, row_key: Integers) -> None:
         self.row_key = row_key
-        #: The latest keys that were asked for, which may be gone, and their rows.
+        #: The latest requested keys, which may no longer exist, and their rows.
         self._paired: list[tuple[ref[Integers], Integers]] = []
 
     def __getstate__(self) -> dict[str, Any]:
         return {"row_key": self.row_key, "_paired": []}
 
     def of(self, keys: Integers) -> Integers:
-        """The row that has each key; -1 where none has it."""
+        """The row with each key; -1 if there is none."""
         for asked, rows in self._paired:
             if asked() is keys:
                 return rows
         rows = self._searched(keys)
         rows.flags.writeable = False
-        if keys.flags.writeable:  # they may be others tomorrow
+        if keys.flags.writeable:  # they may change
             return rows
         there = [pair for pair in self._paired if pair[0]() is not None]
         self._paired = [(ref(keys), rows), *there[: _PAIRS_KEPT - 1]]
@@ -117,12 +117,12 @@ class KeyPositions:
 
     @cached_property
     def _in_order(self) -> bool:
-        """Whether the keys follow each other, as those of a table that was read do."""
+        """Whether the keys are consecutive, as in a table that was just read."""
         return bool((self.row_key[1:] - self.row_key[:-1] == 1).all())
 
     @property
     def _places(self) -> tuple[int, Integers, Integers | None]:
-        """The lowest key, and the row of each key from it on."""
+        """The lowest key, and the row of each key from there on."""
         lowest, highest = int(self.row_key.min()), int(self.row_key.max())
         if highest - lowest > 4 * len(self.row_key) + 1024:
             order = np.argsort(self.row_key, kind="stable")
@@ -134,15 +134,15 @@ class KeyPositions:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Provenance:
-    """What is on record about the rows."""
+    """Everything that is recorded about the rows."""
 
     row_key: Integers  # the position of each row in the input
-    lineage: str  # the name of the input: rows of two tables are paired where it is the same
+    lineage: str  # the name of the input; rows of two tables pair only if it is the same
     owners: Owners
     exchanges: tuple[Exchange, ...] = ()
     course: Course = field(default_factory=Course)
     sampling: Sampling | None = None
-    #: How many records each row stands for; None where each row is one.
+    #: How many records each row represents; None if each row is one record.
     times: Integers | None = None
     positions: KeyPositions = None  # type: ignore[assignment]
 
@@ -152,7 +152,7 @@ class Provenance:
             object.__setattr__(self, "positions", KeyPositions(self.row_key))
 
     def at(self, rows: npt.NDArray[Any]) -> Provenance:
-        """The same for some rows, or for the rows in another order."""
+        """The provenance of some rows, or of the rows in another order."""
         return replace(
             self,
             row_key=self.row_key[rows],
@@ -162,27 +162,29 @@ class Provenance:
         )
 
     def positions_of(self, row_key: Integers) -> Integers | None:
-        """The row that has each key; None where that is the row at the same place."""
+        """The row with each key; None if every row stays at its place."""
         if row_key is self.row_key:
             return None
         rows = self.positions.of(row_key)
         if (rows < 0).any():
-            raise InputError("The two tables do not come from the same rows.")
+            raise InputError(
+                "The two tables do not come from the same rows. Pass tables with one origin."
+            )
         return rows
 
 
 def swapped_blocks(table: Table, protected: Sequence[str]) -> list[Exchange]:
-    """The exchanges of some columns, if they cover all of them; none of them otherwise."""
+    """The exchanges of some columns if they cover all of them; otherwise none."""
     blocks = [e for e in table.exchanges if set(e.columns) & set(protected)]
     covered = {name for exchange in blocks for name in exchange.columns}
     return blocks if set(protected) <= covered else []
 
 
 def swapped_crowds(table: Table, protected: Sequence[str]) -> Integers:
-    """The smallest group in which each record exchanged some of the columns; 1 where none did.
+    """The smallest group in which each record exchanged some of the columns, or 1.
 
-    Of a person who has several records in a group each counts: a value of the group comes back to
-    the person so much more often.
+    Several records of one person in a group all count, because a value of the group returns to the
+    person more often.
     """
     blocks = swapped_blocks(table, protected)
     sizes = [_crowd_of(exchange, table) for exchange in blocks]
@@ -190,7 +192,7 @@ def swapped_crowds(table: Table, protected: Sequence[str]) -> Integers:
 
 
 def shared_crowds(groups: npt.NDArray[Any], table: Table) -> Integers:
-    """Whoever takes any record of a group finds the person of a record with 1 in so many."""
+    """The crowd of each record: a random record of its group is the same person's 1 in N times."""
     from shoal.kernels.grouping import group
 
     labels, sizes = group(groups.astype(np.int64).view(np.uint64))
@@ -203,7 +205,7 @@ def shared_crowds(groups: npt.NDArray[Any], table: Table) -> Integers:
 
 
 def _crowd_of(exchange: Exchange, table: Table) -> Integers:
-    """The size of each record's group; 1 where the exchange is no permutation within it."""
+    """The crowd of each record's group; 1 if the exchange is not a permutation in the group."""
     groups = exchange.groups
     carried = np.lexsort((exchange.source, groups))
     present = np.lexsort((table.row_key, groups))
@@ -214,10 +216,10 @@ def _crowd_of(exchange: Exchange, table: Table) -> Integers:
 
 @dataclass(frozen=True, eq=False)
 class Sampling:
-    """The classes of the rows that a sample was drawn from. Private.
+    """The classes of the rows from which a sample was drawn. Private.
 
-    ``codes`` has for each quasi-identifier a number for the value of each row that was there,
-    drawn or not; -1 where it is missing. What the values are is not on record.
+    ``codes`` has, for each quasi-identifier, a number for the value of each row, drawn or not; -1
+    if it is missing. The values themselves are not recorded.
     """
 
     row_key: Integers
@@ -225,7 +227,7 @@ class Sampling:
 
     @classmethod
     def of(cls, table: Table) -> Sampling:
-        """The record of a table that is about to be sampled, or that of its first sampling."""
+        """The record for a table that is about to be sampled, or the one of its first sampling."""
         names = table.roles.quasi_identifiers
         if table.sampling is not None and set(names) <= set(table.sampling.codes):
             return table.sampling
@@ -236,7 +238,7 @@ class Sampling:
 
 
 def signed_codes(column: Codes) -> npt.NDArray[np.signedinteger[Any]]:
-    """The codes of a column, as narrow as they can be; -1 where a value is missing."""
+    """The codes of a column in the narrowest type; -1 for a missing value."""
     kind = np.min_scalar_type(-max(column.count, 1))
     codes: npt.NDArray[np.signedinteger[Any]] = column.codes.astype(kind)
     if column.missing is not None:
@@ -247,7 +249,7 @@ def signed_codes(column: Codes) -> npt.NDArray[np.signedinteger[Any]]:
 def table_of_codes(
     columns: Mapping[str, npt.NDArray[Any]], row_key: Integers, quasi_identifiers: Sequence[str]
 ) -> Table:
-    """A table of numbers that stand for values, missing below 0, with these keys of its rows."""
+    """A table of numbers that represent values, missing if below 0, with the given row keys."""
     from shoal.table._roles import Roles
     from shoal.table._table import Table
 
@@ -261,7 +263,7 @@ def table_of_codes(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Owners:
-    """The person and the household of each row, numbered from 0; None where a row is one."""
+    """The person and the household of each row, numbered from 0; None if each row is its own."""
 
     persons: Integers | None = None
     households: Integers | None = None
@@ -269,7 +271,7 @@ class Owners:
     named: tuple[str, ...] = ()
 
     def under(self, roles: Roles, table: Table) -> Owners:
-        """The owners that roles declare; those on record where the columns are gone."""
+        """The owners that roles declare, or those on record if the columns are gone."""
         found = self
         if roles.unit == ROW:
             found = replace(found, persons=None, named=())
@@ -280,19 +282,19 @@ class Owners:
             homes = _labels(table, roles.household)
             alone = ~np.all([table.present(name) for name in roles.household], axis=0)
             own = np.arange(len(table)) if found.persons is None else found.persons
-            homes[alone] = len(table) + own[alone]  # who has none lives alone
+            homes[alone] = len(table) + own[alone]  # a person without a household lives alone
             found = replace(found, households=homes)
         return found
 
     def at(self, rows: npt.NDArray[Any]) -> Owners:
-        """The same for some rows, or for the rows in another order."""
+        """The owners of some rows, or of the rows in another order."""
         persons = None if self.persons is None else self.persons[rows]
         homes = None if self.households is None else self.households[rows]
         return Owners(persons, homes, self.named)
 
     @cached_property
     def together(self) -> Integers | None:
-        """What is taken out or kept as a whole: households where declared, else persons."""
+        """The groups of rows that stay together: households if declared, else persons."""
         if self.households is None or self.persons is None:
             return self.persons if self.households is None else self.households
         from scipy.sparse import coo_array
@@ -310,7 +312,7 @@ def _labels(table: Table, columns: Sequence[str]) -> Integers:
 
 
 def pseudonyms(persons: Integers, order: Integers) -> pl.Series:
-    """A name for the person of each row: their place in a secret order, with as many digits."""
+    """A pseudonym for the person of each row: their place in a secret order, zero-padded."""
     width = len(str(len(order)))
     names = pl.Series([f"P{place + 1:0{width}}" for place in order.tolist()], dtype=pl.String)
     return names.gather(persons)

@@ -1,4 +1,4 @@
-"""A released column beside the persons it may be about: which values each released cell means."""
+"""A released column and the persons it may be about: which values each released cell means."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from shoal.table._table import Table
 
 
-#: How released cells were understood: as values, as texts that name several values, or by whose
-#: records have them; or that no cell could be understood.
+#: How released cells were read: as values, as labels of several values, through the paired records
+#: that have them, or not at all.
 Reading = Literal["values", "labels", "pairs", "nothing"]
 
-#: Halfway between two released numbers means the lower one, whatever rounding does.
+#: A value halfway between two released numbers belongs to the lower one, despite rounding errors.
 _HAIR = 1e-12
 
 _TIMES = ("date", "datetime", "time", "duration")
@@ -37,25 +37,25 @@ _ORDERED = ("integer", "float", *_TIMES)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ReleasedColumn:
-    """Values of persons and released cells in one code; -1 where one is missing.
+    """Values of persons and released cells in shared codes; -1 for missing.
 
-    Label ``l`` stands for the codes from ``low[i]`` to ``high[i]``, both included, for every ``i``
+    Label ``l`` covers the codes from ``low[i]`` to ``high[i]``, both included, for every ``i``
     from ``starts[l]`` to below ``starts[l + 1]``.
     """
 
     name: str
-    values: Integers  # of each person: those of the original first, then the control persons
+    values: Integers  # of each person: first those of the original, then the control persons
     labels: Integers  # the number of each released cell's text or value
     starts: Integers
     low: Integers
     high: Integers
-    places: Floats  # where each code stands, in ranges of the original; 0 without an order
+    places: Floats  # the position of each code, in ranges of the original; 0 without an order
     ordered: bool  # whether values are numbers, dates or times
     reading: Reading
-    root: int = -1  # the label that says nothing, ``*``
+    root: int = -1  # the label ``*``, which reveals nothing
 
     def stands_for(self, labels: Integers, values: Integers) -> Flags:
-        """Whether each label stands for the value beside it; what is missing never does."""
+        """Whether each label covers the matching value; missing ones never do."""
         of_run = np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
         span = len(self.places) + 1
         at = np.searchsorted(of_run * span + self.low, labels * span + values, side="right") - 1
@@ -66,10 +66,10 @@ class ReleasedColumn:
         return found
 
     def with_missing(self, *, wildcard: bool) -> ReleasedColumn:
-        """A missing value as a code, the last one, and a missing cell as a label, the last one.
+        """The column with a last code for missing values and a last label for missing cells.
 
-        A missing cell stands for a missing value, and so does ``*``; with ``wildcard`` a missing
-        cell stands for everything, and every cell for a missing value.
+        A missing cell covers a missing value, and so does ``*``. With ``wildcard``, a missing cell
+        covers everything, and every cell covers a missing value.
         """
         gap, last = len(self.places), len(self.starts) - 1
         of_run = np.repeat(np.arange(last), np.diff(self.starts))
@@ -90,7 +90,7 @@ class ReleasedColumn:
         )
 
     def usual_labels(self) -> Integers:
-        """For each code the label that most cells have of those that stand for it; -1 for none."""
+        """For each code, the most frequent label of those that cover it; -1 if there is none."""
         cells = np.bincount(self.labels[self.labels >= 0], minlength=len(self.starts) - 1)
         usual = np.full(len(self.places) + 1, -1)
         shown = np.flatnonzero(cells)
@@ -101,7 +101,7 @@ class ReleasedColumn:
         return usual
 
     def spanned(self, values: Integers) -> ReleasedColumn:
-        """Each label taken for all that lies between its records' values, one for each record."""
+        """Let each label cover the range of its records' values, which are given by record."""
         known = (self.labels >= 0) & (values >= 0)
         labels = np.unique(self.labels[known])
         low, high = ends_of_members(self.labels[known], values[known], len(self.starts) - 1).T
@@ -110,10 +110,10 @@ class ReleasedColumn:
         return replace(self, starts=starts, low=ends[0], high=ends[1], reading="pairs")
 
     def near(self) -> ReleasedColumn:
-        """A released number taken for what is nearer to it than to any other released number."""
+        """Let each released number cover the values nearer to it than to any other one."""
         if not self.ordered or self.reading != "values":
             return self
-        numbers = np.flatnonzero(self.low == self.high)  # all but the root, whose run is longer
+        numbers = np.flatnonzero(self.low == self.high)  # without the root, whose run is longer
         shown = np.unique(self.labels[np.isin(self.labels, numbers)])
         if len(shown) == 0:
             return self
@@ -129,7 +129,7 @@ class ReleasedColumn:
         return replace(self, low=low, high=high)
 
     def beyond(self) -> ReleasedColumn:
-        """A released number or interval taken for all that is at least as far out, on its side."""
+        """Let each number or interval cover everything at least as far out, on its side."""
         if (
             not self.ordered
             or len(self.low) != len(self.starts) - 1
@@ -150,19 +150,18 @@ class ReleasedColumn:
 def released_column(
     name: str, original: Table, masked: Table, control: Table | None = None
 ) -> ReleasedColumn:
-    """Understand the released cells of a column.
+    """Read the released cells of a column.
 
-    Cells of the kind of the original are values. Others are texts: intervals, sets, units of the
-    calendar, prefixes and ``*`` are read. A text that names something else, such as a node of a
-    list, stands for the values of the persons whose records have it, where rows can be paired;
-    otherwise it stands for no value.
+    Cells of the same kind as the original are values. Others are texts: intervals, sets, calendar
+    units, prefixes and ``*``. Any other text, such as a node of a list, covers the values of the
+    persons whose records have it, if rows can be paired; otherwise it covers no value.
     """
     persons, cells = original.column(name), masked.column(name)
     if control is not None:
         others = _alike(control.column(name).series, persons.series)
         persons = Column(stacked(persons.series, others))
     if cells.kind == persons.kind in _TIMES and cells.dtype != persons.dtype:
-        cells = Column(cells.series.cast(persons.dtype))  # of another unit
+        cells = Column(cells.series.cast(persons.dtype))  # in another unit
     if cells.kind == "text" and cells.dtype != pl.String:
         cells = Column(as_text(cells.series))
     numbers = None
@@ -176,37 +175,37 @@ def released_column(
 
 
 def read_labels_of(name: str, original: Table, masked: Table) -> tuple[Integers, Integers]:
-    """For each person the label that is read as theirs, and the label of each cell; -1 for none."""
+    """For each person the label that covers their value, and the label of each cell; -1 if none."""
     read = released_column(name, original, masked)
     shown = np.unique(read.labels[read.labels >= 0])
     if (np.diff(read.starts)[shown] == 0).any():
         raise InputError(
-            f"Column '{name}' was made coarser, not all of its released values can be read as "
-            "intervals or sets of the original's, and the rows of the two tables cannot be "
-            "paired, so nothing says which one a person has; mask the original with Shoal, or "
-            "declare that the rows have the same order by masked.paired(original)."
+            f"Column '{name}' was made coarser, but some of its released values cannot be read "
+            "as intervals or sets of original values, and the rows of the two tables cannot be "
+            "paired, so the released value of each person is unknown. Mask the original with "
+            "Shoal or, if the rows have the same order, declare this with masked.paired(original)."
         )
     return read.usual_labels()[read.values], read.labels
 
 
 def _alike(control: pl.Series, original: pl.Series) -> pl.Series:
-    """The column of control persons in a type that goes with that of the original."""
+    """The column of control persons in a type that fits the original's."""
     kinds = kind_of(original.dtype), kind_of(control.dtype)
     if original.dtype.is_numeric() and control.dtype.is_numeric():
         return control
     if kinds[0] != kinds[1]:
         raise InputError(
             f"Column '{original.name}' is {kinds[0]} in the original and {kinds[1]} in the "
-            "control; read both in the same way."
+            "control data. Read both in the same way."
         )
     return control if kinds[0] == "text" else control.cast(original.dtype)
 
 
 def _numbers(domain: Domain) -> Floats | None:
-    """Numbers that were written as text, as a hierarchy of rounding does; None for other texts."""
-    told = [one for text, one in domain.meanings.items() if text != ROOT]
-    numbers = all(isinstance(one, float) and math.isfinite(one) for one in told)
-    return domain.ends[:, 0] if told and numbers and domain.ends is not None else None
+    """Numbers that were written as text, as by a rounding hierarchy; None for other texts."""
+    meanings = [one for text, one in domain.meanings.items() if text != ROOT]
+    numbers = all(isinstance(one, float) and math.isfinite(one) for one in meanings)
+    return domain.ends[:, 0] if meanings and numbers and domain.ends is not None else None
 
 
 def _of_values(
@@ -241,9 +240,9 @@ def _of_labels(
     values, labels = (signed_codes(c).astype(np.int64) for c in (before, released))
     places, ordered = _places(before, values[: len(original)])
     if not ordered and persons.kind != "text":
-        before = replace(before, levels=as_text(before.levels))  # infinite: only names are left
+        before = replace(before, levels=as_text(before.levels))  # infinite: only texts compare
     texts = released.texts
-    domain = Domain("text", dict.fromkeys(texts))  # each text of an unchanged column is itself
+    domain = Domain("text", dict.fromkeys(texts))  # texts of an unchanged column mean themselves
     if cells is not persons:
         domain = cells.domain(persons.kind if ordered or persons.kind == "boolean" else "text")
     runs, unread = runs_of(domain, before)
@@ -266,7 +265,7 @@ def _of_labels(
 
 
 def _places(column: Codes, of_original: Integers) -> tuple[Floats, bool]:
-    """Where each code stands in ranges of the original, and whether values have an order."""
+    """The position of each code in ranges of the original, and whether values have an order."""
     nowhere = np.zeros(len(column.levels))
     if kind_of(column.levels.dtype) not in _ORDERED:
         return nowhere, False
@@ -280,7 +279,7 @@ def _places(column: Codes, of_original: Integers) -> tuple[Floats, bool]:
 
 
 def usual_partners(source: Integers, target: Integers) -> tuple[Integers, Integers]:
-    """For each different source, in ascending order, the target that most pairs have with it."""
+    """For each distinct source, in ascending order, its most frequent target."""
     if not len(source):
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
     least, span = int(target.min()), int(np.ptp(target)) + 1
@@ -294,7 +293,7 @@ def usual_partners(source: Integers, target: Integers) -> tuple[Integers, Intege
 def ends_of_members(
     labels: npt.NDArray[np.integer[Any]], values: npt.NDArray[Any], count: int
 ) -> Floats:
-    """The lowest and the highest value of the records with each label, of ``count`` labels."""
+    """The lowest and highest value of the records with each of ``count`` labels."""
     low, high = np.full(count, np.inf), np.full(count, -np.inf)
     np.minimum.at(low, labels, values)
     np.maximum.at(high, labels, values)

@@ -1,4 +1,4 @@
-"""Reading back what a release wrote."""
+"""Read the files of a release."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from shoal.table.storage._size import check_file_size, check_memory, check_table
 from shoal.table.storage._types import Fields, as_text, dtypes_of
 from shoal.table.storage._workbook import read_sheet_texts
 
-#: A file in another encoding is held as it is and as UTF-8, which takes three bytes for some.
+#: A file in another encoding is held as it is and as UTF-8, with up to three bytes per character.
 _RECODED: Final = 4
 
 
 class ReleasedFile:
-    """The data of a release as they lie in a file: read once, and seen in two ways.
+    """The data file of a release, read once and available in two views.
 
-    As a table, with the types that the release recorded; and as a reader of the file sees it,
-    with nothing parsed or made equal. Fields of text are one where their characters are the same,
-    values of other formats where they are written alike.
+    The first is a table with the recorded types. The second shows the file as anyone reads it, with
+    nothing parsed: text fields are equal if their characters are the same, and values of other
+    formats if they are written alike.
     """
 
     def __init__(
@@ -46,12 +46,12 @@ class ReleasedFile:
 
     @cached_property
     def sha256(self) -> str:
-        """The checksum of the file; ReadError where it is so large that it is there to harm."""
+        """The checksum of the file; ReadError if it is too large for the memory."""
         check_file_size(self.path)
         if self.format in DELIMITER_OF:
             try:
                 found = self._text.shape.sha256
-            except ReadError:  # of its shape, which those say who want the fields
+            except ReadError:  # about its shape, which reading the fields reports
                 found = None
             if found is not None:
                 return found
@@ -67,7 +67,7 @@ class ReleasedFile:
 
     @cached_property
     def _fields(self) -> list[Fields]:
-        """The columns as a reader sees them; not if memory cannot hold them."""
+        """The columns as in the file; ReadError if memory cannot hold them."""
         if self.format in DELIMITER_OF:
             check_file_size(self.path)
             check_table_size(self.path, self._text.shape.records, len(self._text.names))
@@ -80,7 +80,7 @@ class ReleasedFile:
     def table(
         self, schema: Mapping[str, str], roles: Roles, *, formulas: Formulas = "keep"
     ) -> Table:
-        """The data with the types that the release recorded; not if memory cannot hold them."""
+        """The data with the recorded types; ReadError if memory cannot hold them."""
         if self.format in DELIMITER_OF:
             columns = recorded_columns(
                 self._text, self._fields, dtypes_of(schema), formulas, self.dialect.decimal
@@ -94,9 +94,9 @@ class ReleasedFile:
         return Table.of_columns(columns).with_roles(roles, released=True)
 
     def sizes(self, places: Sequence[int], persons: Integers | None = None) -> Integers:
-        """How many rows, or ``persons`` with such rows, share the fields at some places, sorted.
+        """The sorted sizes of groups of rows, or ``persons``, with equal fields in some columns.
 
-        Counted by polars from the fields, and not from the codes that a table has of them.
+        polars counts them from the fields, independently of the codes of a table.
         """
         fields = self._fields
         rows = len(fields[0]) if fields else 0
@@ -111,7 +111,7 @@ class ReleasedFile:
         return np.sort(sizes["size"].to_numpy().astype(np.int64))
 
     def running(self, places: Sequence[int]) -> int:
-        """How many names, and fields at some places, a spreadsheet would run as formulas."""
+        """How many names, and fields of some columns, a spreadsheet would run as formulas."""
         names = self._text.names if self.format in DELIMITER_OF else []
         count = int(running(pl.Series(names, dtype=pl.String)).sum())
         asked = [self._fields[place] for place in places]
@@ -122,7 +122,7 @@ class ReleasedFile:
 
 
 def _as_written(fields: Fields) -> pl.Series:
-    """Equal values where a file has the same: -0.0 is not 0.0, nor NaN missing."""
+    """Values that are equal if the file has the same; -0.0 is not 0.0, and NaN is not missing."""
     if fields.labels is not None:
         return pl.Series(fields.labels)
     column = fields.texts
@@ -136,14 +136,14 @@ def _as_written(fields: Fields) -> pl.Series:
 def records_as_parquet(
     file: BinaryIO, columns: Mapping[str, npt.NDArray[Any] | Sequence[Any]]
 ) -> None:
-    """Write columns of one type each: facts of the private half, or results of a study."""
+    """Write columns of plain types: facts of the private half, or results of a study."""
     pl.DataFrame(dict(columns)).write_parquet(file, compression="snappy", statistics=False)
 
 
 def read_records(
     path: str | os.PathLike[str], without: Container[str] = ()
 ) -> dict[str, npt.NDArray[Any]]:
-    """Read per-record facts of the private half; not if memory cannot hold them."""
+    """Read per-record facts of the private half; ReadError if memory cannot hold them."""
     check_memory(Path(path), "parquet")
-    facts = read_parquet(Path(path), without)  # which words what a damaged file raises
+    facts = read_parquet(Path(path), without)  # reports a damaged file
     return {fact.texts.name: fact.texts.to_numpy() for fact in facts}

@@ -1,4 +1,4 @@
-"""Which column plays which part, and whether that fits the data."""
+"""The roles of the columns of a table, and whether they fit the data."""
 
 from __future__ import annotations
 
@@ -19,34 +19,34 @@ _LISTS = ("identifiers", "quasi_identifiers", "sensitive", "insensitive")
 _SINGLES = ("weight", "target")
 #: Roles that take one column name or several, and may name an identifier too.
 _OWNERS = ("unit", "household")
-#: What ``unit`` says where each row is a person.
+#: The value of ``unit`` if each row is a person.
 ROW = "row"
 
 
 @dataclass(frozen=True, repr=False)
 class Roles(Helpful):
-    """The parts that the columns of a table play.
+    """The roles of the columns of a table.
 
     Parameters
     ----------
     identifiers : sequence of str
-        Columns that name a person by themselves. They never reach a release.
+        Columns that identify a person directly. They are never released.
     quasi_identifiers : sequence of str
-        Columns that an intruder may know and that name a person in combination.
+        Columns that an intruder may know and that identify a person in combination.
     sensitive : sequence of str
-        Columns that an intruder wants to learn.
+        Columns whose values an intruder wants to learn.
     insensitive : sequence of str
-        Columns that may leave as they are, said knowingly. A column without any role leaves as
-        it is too, unless it looks like an identifier: then a release is refused.
+        Columns that are deliberately released unchanged. A column without any role is released
+        unchanged too, unless it looks like an identifier: then the release is refused.
     weight : str, optional
-        Sampling weight: how many people of the population a record stands for.
+        The sampling weight: how many people of the population a record represents.
     target : str, optional
-        The column that a model is to predict; it may also be sensitive or insensitive.
+        The column that models predict; it may also be sensitive or insensitive.
     unit : str or sequence of str, optional
-        The columns that say whose row it is, where a person may have several. Classes then count
-        persons. ``"row"`` says that each row is a person. A unit never leaves as it is.
+        The columns that identify the person, if a person may have several rows. Classes then count
+        persons. ``"row"`` means that each row is a person. A unit is never released unchanged.
     household : str or sequence of str, optional
-        The columns that say who lives together. Sampling and suppression take a household whole.
+        The columns that identify the household. Sampling and suppression keep households together.
 
     Examples
     --------
@@ -96,12 +96,12 @@ class Roles(Helpful):
 
     @property
     def unit_columns(self) -> tuple[str, ...]:
-        """The columns that say whose row it is; none where each row is a person."""
+        """The columns that identify the person; empty if each row is a person."""
         return () if isinstance(self.unit, str) else self.unit
 
     @property
     def withheld(self) -> tuple[str, ...]:
-        """The columns that never leave as they are: identifiers, unit and household."""
+        """The columns that are never released unchanged: identifiers, unit and household."""
         return tuple(dict.fromkeys((*self.identifiers, *self.unit_columns, *self.household)))
 
     def _refuse_two_roles(self) -> None:
@@ -112,9 +112,9 @@ class Roles(Helpful):
             predicted = role == "target" and before is not None and before.endswith("sensitive")
             if before is not None and not (predicted or (also and before != role)):
                 raise RolesError(
-                    f"Column '{name}' has two roles, '{before}' and '{role}'; give it one."
+                    f"Column '{name}' has two roles, '{before}' and '{role}'. Give it one role."
                     if before != role
-                    else f"Column '{name}' is listed twice under '{role}'; name it once."
+                    else f"Column '{name}' is listed twice under '{role}'. List it once."
                 )
             role_of.setdefault(name, role)
 
@@ -142,7 +142,7 @@ class Roles(Helpful):
 
     @cached_property
     def _role_of(self) -> dict[str, str]:
-        # from the last to the first: a target that is sensitive too is sensitive
+        # in reverse order, so that a sensitive target is sensitive
         return {name: role for role, name in reversed(self.items())}
 
     def check(self, columns: Iterable[str]) -> None:
@@ -158,7 +158,7 @@ class Roles(Helpful):
                 )
 
     def without(self, columns: Iterable[str]) -> Roles:
-        """The same roles after ``columns`` left the table."""
+        """The roles after ``columns`` left the table."""
         gone = set(columns)
         left: dict[str, Any] = {
             role: tuple(name for name in getattr(self, role) if name not in gone) for role in _LISTS
@@ -166,13 +166,13 @@ class Roles(Helpful):
         for role in _SINGLES:
             left[role] = None if getattr(self, role) in gone else getattr(self, role)
         if isinstance(self.unit, str) or not gone & set(self.unit):
-            left["unit"] = self.unit  # a part of it does not say whose row it is
+            left["unit"] = self.unit  # a part of the unit does not identify a person
         if not gone & set(self.household):
             left["household"] = self.household
         return Roles(**left)
 
     def replacing(self, **changes: Any) -> Roles:
-        """The same roles with some of them given anew."""
+        """The roles with some of them replaced."""
         return replace(self, **changes)
 
     def to_dict(self) -> dict[str, Any]:
@@ -197,19 +197,19 @@ class Roles(Helpful):
 
 
 def role_word(role: str | None) -> str:
-    """A role of one column as people say it; nothing for none."""
+    """The role of one column in words; empty for no role."""
     return {None: "", "quasi_identifiers": "quasi-identifier", "identifiers": "identifier"}.get(
         role, str(role)
     )
 
 
 def as_roles(given: Roles | Mapping[str, Any] | None) -> Roles:
-    """Roles from whatever stands for them: themselves, a dict as in a plan, or nothing."""
+    """Roles from an instance, a dict as in a plan, or None."""
     if isinstance(given, Roles):
         return given
     if given is not None and not isinstance(given, Mapping):
         raise RolesError(
-            f"The roles must be a shoal.Roles or a dict; got {type(given).__name__}. Write "
+            f"The roles must be a shoal.Roles or a dict; got {type(given).__name__}. Use "
             "sh.Roles(quasi_identifiers=[...])."
         )
     return Roles.from_dict(given or {})
@@ -234,20 +234,21 @@ def _name_tuple(role: str, names: Iterable[str]) -> tuple[str, ...]:
 def check_roles(
     columns: Mapping[str, Column], rows: int, roles: Roles, *, released: bool = False
 ) -> None:
-    """Raise RolesError where the roles do not fit; a released column may be empty."""
+    """Raise RolesError if the roles do not fit; a released column may be empty."""
     roles.check(list(columns))
     if roles.unit == ROW and ROW in columns:
         raise RolesError(
-            f"unit = '{ROW}' says that each row is a person, and the table has a column '{ROW}'; "
-            f"write unit = ['{ROW}'] if that column says whose row it is, or rename the column."
+            f"unit = '{ROW}' is ambiguous: it means that each row is a person, but the table also "
+            f"has a column '{ROW}'. Write unit = ['{ROW}'] if that column identifies the person, "
+            "or rename the column."
         )
     if rows == 0 or released:
         return
     empty = [name for name in roles.quasi_identifiers if columns[name].missing_count == rows]
     if empty:
         raise RolesError(
-            f"The quasi-identifier {quoted(empty)} has no value in any row; leave it out of "
-            "the quasi-identifiers or read the column again."
+            f"The quasi-identifier {quoted(empty)} has no value in any row. Leave it out of "
+            "the quasi-identifiers, or read the column again."
         )
     if roles.weight is not None:
         _check_weight(columns[roles.weight].series)
@@ -255,12 +256,12 @@ def check_roles(
 
 
 def refuse_unowned(gaps: Mapping[str, int], rows: int) -> None:
-    """Raise RolesError where so many values of the unit's columns are missing."""
+    """Raise RolesError if values of the unit's columns are missing."""
     if any(gaps.values()):
         listed = ", ".join(f"{count} in '{name}'" for name, count in gaps.items() if count)
         raise RolesError(
-            f"The unit has missing values ({listed}, of {rows} rows), so nobody knows whose "
-            "rows these are; fill them in, or take the rows out."
+            f"The unit has missing values ({listed}, of {rows} rows), so the persons of these "
+            "rows are unknown. Fill in the values, or remove the rows."
         )
 
 
@@ -272,11 +273,14 @@ def _check_weight(weight: pl.Series) -> None:
 
 
 def refuse_weights(name: str, dtype: pl.DataType, bad: Callable[[], int]) -> None:
-    """Raise RolesError where weights are no numbers, or so many are missing or not above 0."""
+    """Raise RolesError if weights are not numbers, or some are missing or not above 0."""
     if kind_of(dtype) not in ("integer", "float"):
-        raise RolesError(f"The weight column '{name}' is not numeric.")
+        raise RolesError(
+            f"The weight column '{name}' is not numeric. Choose another column, or convert it to "
+            "numbers."
+        )
     if count := bad():
         raise RolesError(
             f"The weight column '{name}' has {count} values that are missing, infinite or "
-            "not above 0; every record needs a positive weight."
+            "not above 0. Every record needs a positive weight."
         )

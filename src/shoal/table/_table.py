@@ -1,4 +1,4 @@
-"""The table: columns, the parts they play, and a private record of where its rows came from."""
+"""The table: columns with roles, and a private record of the origin of its rows."""
 
 from __future__ import annotations
 
@@ -62,39 +62,37 @@ if TYPE_CHECKING:
     from shoal.randomness import SecretStream
 
 Missing = Literal["own", "wildcard"]
-_ANEW = "Change the frame, and make a new one: sh.Table(frame, roles)."
+_ANEW = "Change the frame, and make a new table: sh.Table(frame, roles)."
 Scalar = TypeVar("Scalar", bound=np.generic)
 T = TypeVar("T")
 
 
 def check_reading(missing: Missing) -> None:
-    """Raise InputError unless it is one of the two readings of a missing value."""
+    """Raise InputError unless the argument is one of the two readings of a missing value."""
     if missing not in ("own", "wildcard"):
         raise InputError(f"missing must be 'own' or 'wildcard'; got '{missing}'.")
 
 
 def check_table(given: object, taker: str) -> None:
-    """Raise InputError for what is no table."""
+    """Raise InputError for anything but a table."""
     if not isinstance(given, Table):
         raise InputError(
-            f"{taker} needs a shoal.Table; got {type(given).__name__}. Write sh.Table(frame, "
-            "roles)."
+            f"{taker} needs a shoal.Table; got {type(given).__name__}. Use sh.Table(frame, roles)."
         )
 
 
 class Table(Helpful):
     """A frame about people with the roles of its columns; frozen.
 
-    Every row carries a private key from reading on: its position in the input. Samples are
-    chosen by it and the audit refers to it; it is never a column and never leaves the private
-    half of a release.
+    Every row has a private key from the start: its position in the input. Sampling and the audit
+    use it. It is never a column and never leaves the private half of a release.
 
     Parameters
     ----------
     frame : polars, pandas or pyarrow frame
-        The data. ``table.frame`` gives the same type back. An index is not kept.
+        The data. ``table.frame`` returns the same type. An index is not kept.
     roles : Roles or dict, optional
-        Which column plays which part.
+        The roles of the columns.
 
     Examples
     --------
@@ -128,13 +126,13 @@ class Table(Helpful):
     _origin: Origin
     _roles: Roles
     _past: Provenance
-    #: Groupings by the columns they are of; tables with the same rows share them.
+    #: Groupings by their columns; tables with the same rows share them.
     _kept: dict[tuple[Any, ...], Any]
     _manner: Manner | None
 
     def __init__(self, frame: Any, roles: Roles | Mapping[str, Any] | None = None) -> None:
         if isinstance(frame, Table):
-            raise InputError("This is a Table already; use table.with_roles(...) for other roles.")
+            raise InputError("This is already a Table. For other roles, use table.with_roles(...).")
         data, origin = to_polars(frame)
         columns = {series.name: Column(series) for series in data}
         given = as_roles(roles)
@@ -150,7 +148,7 @@ class Table(Helpful):
 
     @classmethod
     def of_columns(cls, columns: Sequence[Column], roles: Roles | None = None) -> Table:
-        """A table of columns that were read as such, and may be coded already."""
+        """A table from columns, which may already be coded."""
         check_names([column.name for column in columns])
         for column in columns:
             if column.dtype.is_temporal():
@@ -163,22 +161,22 @@ class Table(Helpful):
         return table
 
     def __setattr__(self, name: str, value: Any) -> None:
-        raise UnknownAttribute(f"'{name}' cannot be set: a table is frozen. {_ANEW}")
+        raise UnknownAttribute(f"'{name}' cannot be set, because a table is frozen. {_ANEW}")
 
     def __setitem__(self, name: object, value: object) -> NoReturn:
-        raise CallError(f"Cells cannot be set: a table is frozen. {_ANEW}")
+        raise CallError(f"Cells cannot be set, because a table is frozen. {_ANEW}")
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "_kept": {}}
 
     def _meant(self, name: str) -> str:
-        return f"Write table['{name}']." if name in self._columns else super()._meant(name)
+        return f"Use table['{name}']." if name in self._columns else super()._meant(name)
 
-    # -- what it is
+    # -- properties
 
     @property
     def frame(self) -> Any:
-        """The data, in the frame type that came in."""
+        """The data, in the frame type of the input."""
         return self._origin.restore(self._data)
 
     @property
@@ -193,7 +191,7 @@ class Table(Helpful):
 
     @property
     def manner(self) -> Manner | None:
-        """How the source was read, and what was found out about it; None for a frame."""
+        """How the source was read, and what was detected; None for a frame."""
         return self._manner
 
     @property
@@ -215,25 +213,25 @@ class Table(Helpful):
         return len(self._past.row_key)
 
     def __iter__(self) -> Iterator[str]:
-        """The names of the columns, as frames of pandas give them."""
+        """The names of the columns, as in a pandas frame."""
         return iter(self.columns)
 
     def __contains__(self, name: object) -> bool:
         return name in self.columns
 
     def __getitem__(self, name: str | list[str]) -> Any:
-        """A column as a series, or some columns as a frame, of the library that came in."""
+        """A column as a series, or some columns as a frame, of the input's library."""
         if isinstance(name, list):
             return self._given_back(name, len(self))
         if not isinstance(name, str):  # a mask or a slice, whose text may quote cells
             raise UnknownName(
-                f"A table is read by the names of its columns; got {type(name).__name__}. For rows "
-                "take table.head(), or table.frame."
+                f"A table is indexed by column names; got {type(name).__name__}. For rows, "
+                "use table.head() or table.frame."
             )
         return self._given_back([name], len(self))[name]
 
     def head(self, rows: int = 5) -> Any:
-        """The first rows, in the frame type that came in."""
+        """The first rows, in the frame type of the input."""
         return self._given_back(self.columns, rows)
 
     def _given_back(self, names: Sequence[str], rows: int) -> Any:
@@ -242,26 +240,26 @@ class Table(Helpful):
 
     @property
     def times(self) -> Integers | None:
-        """How many records each row stands for; None where each row is one."""
+        """How many records each row represents; None if each row is one record."""
         return self._past.times
 
     @property
     def records(self) -> int:
-        """The number of records: of rows, unless each stands for several."""
+        """The number of records; the number of rows, unless a row represents several."""
         return len(self) if self.times is None else int(self.times.sum())
 
     def records_at(self, rows: Flags) -> int:
-        """How many records the marked rows stand for."""
+        """How many records the marked rows represent."""
         return int(np.count_nonzero(rows) if self.times is None else self.times[rows].sum())
 
     def total(self, values: npt.NDArray[Any]) -> Any:
-        """The sum over persons of a value of each record: of a person's rows, the largest one."""
+        """The sum of a value over persons; a person counts with the largest value of their rows."""
         if self.times is None or self.has_persons:
             return self.of_persons(values).sum()
         return (values * self.times).sum()
 
     def total_of_classes(self, values: npt.NDArray[Any]) -> Any:
-        """The same of a value of each class."""
+        """The same for a value of each class."""
         if self.has_persons:
             return self.of_persons(self.classes.spread(values)).sum()
         return (values * self.classes.rows).sum()
@@ -272,12 +270,12 @@ class Table(Helpful):
             (len(self.roles.quasi_identifiers), "quasi-identifier"),
             (len(self.roles.sensitive), "sensitive column"),
         ]
-        said = ", ".join(f"{n} {what}{'s' * (n != 1)}" for n, what in counts if n)
+        roles = ", ".join(f"{n} {what}{'s' * (n != 1)}" for n, what in counts if n)
         size = f"Table: {len(self)} rows, {len(self.columns)} columns"
-        return f"{size} ({said or 'no roles'})"
+        return f"{size} ({roles or 'no roles'})"
 
     def _repr_html_(self) -> str:
-        """The columns with their types and roles; no cell, which :meth:`head` shows."""
+        """The columns with their types and roles, but no cells; :meth:`head` shows those."""
         rows = (
             (name, c.kind, role_word(self.roles.of(name)), c.distinct, c.missing_count)
             for name, c in self._columns.items()
@@ -287,9 +285,9 @@ class Table(Helpful):
         return view(repr(self), listing(head, rows, of="columns"), quiet=cells)
 
     def column(self, name: str) -> Column:
-        """A column, with its codes and numbers once they are asked for."""
+        """A column; its codes and numbers are computed on first use."""
         if not isinstance(name, str):
-            raise UnknownName(f"A column is named by a text; got {type(name).__name__}.")
+            raise UnknownName(f"A column name must be text; got {type(name).__name__}.")
         found = self._columns.get(name)
         if found is None:
             raise UnknownName(
@@ -302,7 +300,7 @@ class Table(Helpful):
         return self.column(column).kind
 
     def chosen(self, columns: Sequence[str] | None) -> list[str]:
-        """The columns that a method works on: those named, or the quasi-identifiers."""
+        """The columns that a method works on: the given ones, or else the quasi-identifiers."""
         if columns is None:
             return list(self.roles.quasi_identifiers)
         return [self.column(name).name for name in columns]
@@ -314,11 +312,11 @@ class Table(Helpful):
         return self.column(column).numbers
 
     def codes(self, column: str) -> Codes:
-        """A column as integer codes; a missing value has a code of its own."""
+        """A column as integer codes; a missing value has its own code."""
         return self.column(column).codes
 
     def distinct(self, column: str) -> int:
-        """The number of different values, missing not counted."""
+        """The number of distinct values, without missing."""
         return self.column(column).distinct
 
     def missing_count(self, column: str) -> int:
@@ -326,25 +324,26 @@ class Table(Helpful):
         return self.column(column).missing_count
 
     def present(self, column: str) -> Flags:
-        """Where the column has a value."""
+        """Which rows have a value in the column."""
         return self.column(column).present
 
     def value_counts(self, column: str) -> dict[str, int]:
-        """How often each value occurs, as text, the most frequent first; missing left out."""
+        """How often each value occurs, as text, the most frequent first, without missing."""
         return self.column(column).value_counts()
 
     def texts(
         self, first: int, count: int, columns: Sequence[str] | None = None
     ) -> list[tuple[str | None, ...]]:
-        """Some rows as texts, for a page; None where a value is missing."""
+        """Some rows as texts, for a page; None for a missing value."""
         names = self.columns if columns is None else columns
         some = (self.column(name).series.slice(first, count) for name in names)
         return list(zip(*(each.cast(pl.String).to_list() for each in some), strict=True))
 
     def changed_cells(self, column: str, before: Table) -> Flags:
-        """Where the cell differs from that of the same row (by key) in ``before``.
+        """Which cells differ from the cell of the same row (by key) in ``before``.
 
-        The number 3 written as 3.0 is no other cell, nor is a day written as its midnight.
+        The number 3 written as 3.0 is not a different cell, and neither is a day written as
+        midnight.
         """
         rows = before._past.positions_of(self.row_key)
         return self.column(column).differs_from(before.column(column), rows)
@@ -356,21 +355,23 @@ class Table(Helpful):
         return Pair.of(before, self).changed_count(column)
 
     def matching(self, where: str) -> Flags:
-        """Which rows a condition holds for, written as in SQL: ``"age > 90 AND sex = 'f'"``.
+        """Which rows satisfy a condition, written as in SQL: ``"age > 90 AND sex = 'f'"``.
 
-        A condition that cannot be decided because a value is missing does not hold.
+        A condition that is undecided because a value is missing does not hold.
         """
         try:
             result = self._data.select(pl.sql_expr(where).alias("matches"))["matches"]
         except Exception:
-            # the text of the cause may quote what the condition compares with
+            # the message of the cause may quote the values in the condition
             raise InputError(
-                "The condition of 'where' cannot be understood; write it as in SQL over the "
-                f"columns {quoted(self.columns)}, with text in single quotes and column names "
+                "The condition of 'where' cannot be parsed. Write it as in SQL over the "
+                f"columns {quoted(self.columns)}. Put texts in single quotes, and column names "
                 "that are not plain words in double quotes."
             ) from None
         if result.dtype != pl.Boolean:
-            raise InputError("The condition of 'where' must be true or false for each row.")
+            raise InputError(
+                "The condition of 'where' must be true or false for each row, such as \"age > 90\"."
+            )
         if len(result) == 1 and len(self) != 1:
             result = result.new_from_index(0, len(self))
         return result.fill_null(False).to_numpy()
@@ -378,19 +379,19 @@ class Table(Helpful):
     # -- rows grouped by equal values
 
     def _once(self, make: Callable[[], T], what: str, names: Sequence[str], *more: object) -> T:
-        """What ``make`` gives, made once for these columns and whatever else it depends on."""
+        """The result of ``make``, made once for these columns and its other dependencies."""
         key = (what, *(weakref.ref(one) for one in (*map(self.column, names), *more)))
         if key in self._kept:
-            with contextlib.suppress(KeyError):  # another thread may have let it go
+            with contextlib.suppress(KeyError):  # another thread may have removed it
                 return self._kept[key]
         for other in list(self._kept):
             if any(ref() is None for ref in other[1:]):
-                self._kept.pop(other, None)  # of a column that is gone
+                self._kept.pop(other, None)  # its column no longer exists
         found = self._kept[key] = make()
         return found
 
     def let_go(self) -> None:
-        """Forget all groupings but that of the classes; another is formed again when needed."""
+        """Forget all groupings except the classes; they are formed again when needed."""
         known = (*map(self.column, self.roles.quasi_identifiers), self._past.owners)
         own = {id(one) for one in known}
         for key in list(self._kept):
@@ -439,7 +440,7 @@ class Table(Helpful):
 
     @property
     def persons(self) -> Integers:
-        """The number of the person of each row, from 0 without gaps. Never publish it."""
+        """The person of each row, numbered from 0 without gaps. Never publish it."""
         return np.arange(len(self)) if self._numbered is None else self._numbered
 
     @cached_property
@@ -456,20 +457,20 @@ class Table(Helpful):
 
     @property
     def households(self) -> Integers | None:
-        """The number of the household of each row; None where none is declared."""
+        """The number of the household of each row; None if no household is declared."""
         return self._past.owners.households
 
     @property
     def together(self) -> Integers | None:
-        """What is taken out or kept as a whole; None where each row goes by itself."""
+        """The groups of rows that stay together; None if each row stands alone."""
         return self._past.owners.together
 
     def whole(self, rows: Flags) -> Flags:
-        """The marked rows with all others of the same persons or households."""
+        """The marked rows, and all other rows of the same persons or households."""
         return rows if self.together is None else np.isin(self.together, self.together[rows])
 
     def of_persons(self, values: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
-        """The largest value among the rows of each person; the values where each row is one."""
+        """The largest value of the rows of each person; the values if each row is a person."""
         if not self.has_persons:
             return values
         order = np.argsort(self.persons, kind="stable")
@@ -478,7 +479,7 @@ class Table(Helpful):
         return largest
 
     def holders(self, column: str) -> Integers:
-        """How many persons have each value of a column, missing left out."""
+        """How many persons have each value of a column, without missing."""
         codes = self.codes(column)
         if not self.has_persons:
             return codes.counts[: len(codes.levels)]
@@ -488,13 +489,13 @@ class Table(Helpful):
     def class_sizes(self, missing: Missing = "own") -> Integers:
         """How many persons share the quasi-identifiers of each record.
 
-        With ``missing="wildcard"`` a missing value agrees with every value, which is how the
-        statistics offices count; the groups then overlap.
+        With ``missing="wildcard"`` a missing value agrees with every value, as statistics offices
+        count; the groups then overlap.
         """
         return self.classes.spread(self.crowd_sizes(missing))
 
     def crowd_sizes(self, missing: Missing = "own") -> Integers:
-        """The same once for each class."""
+        """The same for each class instead of each record."""
         check_reading(missing)
         if missing == "own":
             return self.classes.sizes
@@ -503,8 +504,8 @@ class Table(Helpful):
     def _wildcard_sizes(self) -> Integers:
         agreement, sizes = self.agreement("wildcard"), self.classes.sizes.astype(np.float64)
         if self.has_persons:
-            # a person may have rows in several of the classes that agree: at least as many as the
-            # largest of them has, and as what is left where each row is a share of its person
+            # a person may have rows in several agreeing classes, so there are at least as many
+            # persons as in the largest class, and as the sum of the rows' shares of their persons
             shares = 1.0 / np.bincount(self.persons)[self.persons]
             summed = agreement.totals(weights_by_class(self.classes, shares))
             totals = np.maximum(agreement.largest(sizes), np.floor(summed + 1e-9))
@@ -515,7 +516,7 @@ class Table(Helpful):
         return crowds
 
     def agreement(self, missing: Missing = "own") -> Agreement:
-        """Which classes agree: each with itself only or, with wildcards, with others too."""
+        """Which classes agree: each only with itself or, with wildcards, also with others."""
         check_reading(missing)
         if missing == "own":
             return Agreement(self.classes.count)
@@ -525,11 +526,11 @@ class Table(Helpful):
     def class_weights(self, missing: Missing = "own") -> Floats:
         """The sum of the sampling weights in the class of each record."""
         if self.roles.weight is None:
-            raise InputError("The table has no weight column; declare one in the roles.")
+            raise InputError("The table has no weight column. Declare one in the roles.")
         absent = self.missing_count(self.roles.weight)
         if absent:
             raise InputError(
-                f"The weight column '{self.roles.weight}' has {absent} missing values; every "
+                f"The weight column '{self.roles.weight}' has {absent} missing values. Every "
                 "record needs a weight."
             )
         weights = self.column(self.roles.weight).series.cast(pl.Float64).to_numpy()
@@ -551,11 +552,11 @@ class Table(Helpful):
         )
         return self.group(names).spread(people)
 
-    # -- what the release asks
+    # -- for releases
 
     @property
     def schema(self) -> dict[str, str]:
-        """The type of each column, as a release records it."""
+        """The type of each column, as recorded in a release."""
         return schema_of({name: column.dtype for name, column in self._columns.items()})
 
     def write(
@@ -568,20 +569,20 @@ class Table(Helpful):
     ) -> None:
         """Write the data, without roles, row keys or any metadata.
 
-        Without a ``format`` the name of the file tells it.
-        In CSV and TSV an apostrophe keeps spreadsheets from running a text or a column name as a
-        formula, unless ``formulas`` is ``"keep"``; a ``dialect`` says how text is written.
+        Without a ``format``, the file name decides. In CSV and TSV, an apostrophe prevents
+        spreadsheets from running a text or a column name as a formula, unless ``formulas`` is
+        ``"keep"``; the ``dialect`` defines how text is written.
         """
         format = format_of(path) if format is None else format
         columns = list(self._columns.values())
         write_columns(columns, path, format=format, formulas=formulas, dialect=dialect)
 
     def lacking(self, encoding: str) -> list[str]:
-        """The columns with characters that an encoding does not have."""
+        """The columns with characters that an encoding lacks."""
         return unwritable_columns(list(self._columns.values()), encoding)
 
     def running_cells(self) -> dict[str, int]:
-        """The text columns that have cells a spreadsheet would run as formulas, and how many."""
+        """How many cells a spreadsheet would run as formulas, for each text column with any."""
         texts = {name: c.codes for name, c in self._columns.items() if c.dtype == pl.String}
         if not may_run(codes.levels for codes in texts.values()):
             return {}
@@ -598,20 +599,20 @@ class Table(Helpful):
         return names.filter(running(names)).to_list()
 
     def undeclared_identifiers(self) -> dict[str, str]:
-        """Columns that would leave although they identify, with the evidence in words."""
+        """Columns that would be released although they identify people, each with its evidence."""
         return undeclared_identifiers(self._columns, self.roles)
 
     def repeating_owners(
         self, repeats: Callable[[Sequence[str]], int | None] | None = None
     ) -> dict[tuple[str, ...], int]:
-        """Columns that seem to say whose row it is and repeat, though no unit is declared.
+        """Columns that seem to identify persons and repeat, although no unit is declared.
 
-        Where the table is only a sample, ``repeats`` counts in all rows how many values some
+        If the table is only a sample, ``repeats`` counts over all rows how many values some
         columns have together, if they repeat.
         """
         return repeating_owners(self._columns, len(self), self.roles, repeats)
 
-    # -- what is on record about the rows: never publish it
+    # -- what is recorded about the rows: never publish it
 
     @property
     def exchanges(self) -> tuple[Exchange, ...]:
@@ -620,14 +621,14 @@ class Table(Helpful):
 
     @property
     def course(self) -> Course:
-        """Whether the rows were sampled by chance, and what was done to them since."""
+        """Whether the rows were sampled at random, and what was done to them since."""
         return self._past.course
 
     @property
     def sampling(self) -> Sampling | None:
-        """Who was there before a sample was drawn, in classes that still are those of the rows.
+        """The rows before a sample was drawn, in classes that are still valid.
 
-        None where nothing was sampled, or a quasi-identifier was changed since.
+        None if nothing was sampled, or if a quasi-identifier has changed since.
         """
         return self._past.sampling
 
@@ -636,7 +637,7 @@ class Table(Helpful):
         return self._recorded(exchanges=(*self.exchanges, exchange))
 
     def accepting_seeds(self) -> Table:
-        """The same table, its seeded exchanges taken for secret: for a plan that accepts a seed."""
+        """The same table with its seeded exchanges treated as secret, if a plan accepts seeds."""
         if all(exchange.is_secret for exchange in self.exchanges):
             return self
         return self._recorded(exchanges=tuple(replace(e, accepted=True) for e in self.exchanges))
@@ -646,19 +647,22 @@ class Table(Helpful):
         return self._recorded(course=course)
 
     def with_sampling(self, sampling: Sampling | None) -> Table:
-        """The same table with another record of who was there before sampling."""
+        """The same table with another record of the rows before sampling."""
         return self._recorded(sampling=sampling)
 
     def owned_by(self, persons: Integers | None, households: Integers | None = None) -> Table:
-        """The same rows with the numbers of the person and the household of each, as on record."""
+        """The same rows with the recorded person and household of each."""
         if any(one is not None and len(one) != len(self) for one in (persons, households)):
-            raise InputError("The audit names the persons of another number of rows.")
+            raise InputError(
+                f"The audit does not record persons for exactly the {len(self):,} rows of the "
+                "table. Pass the audit of this table."
+            )
         return self._recorded(owners=Owners(persons, households))
 
     def owned_like(self, other: Table) -> Table:
-        """The same rows, owned by the persons whom the unit of another table names.
+        """The same rows, with the persons that the unit of another table declares.
 
-        As they are where their own roles say whose they are, or lack the columns.
+        Unchanged if their own roles declare the persons, or if the table lacks the columns.
         """
         named, owners = other._past.owners.named, self._past.owners
         if owners.persons is not None or self._roles.unit or not named:
@@ -668,18 +672,21 @@ class Table(Helpful):
         return self._recorded(owners=owners.under(Roles(unit=named), self))
 
     def each_row_a_person(self) -> Table:
-        """The same rows as if each was a person's only one."""
+        """The same rows, each treated as a person of its own."""
         return self._recorded(owners=Owners())
 
     def on_record(self, row_key: Integers, exchanges: tuple[Exchange, ...]) -> Table:
-        """The same rows with the keys and exchanges that an audit has of them."""
+        """The same rows with the keys and exchanges that an audit records."""
         lengths = {len(row_key), *(len(exchange.groups) for exchange in exchanges)}
         if lengths != {len(self)}:
-            raise InputError("The audit is of another number of rows than the table has.")
+            raise InputError(
+                f"The audit does not have as many rows as the table, which has {len(self):,}. "
+                "Pass the audit of this table."
+            )
         if np.array_equal(row_key, self.row_key):
             return self._recorded(exchanges=exchanges)
-        own = row_key.dtype == np.int64 and not row_key.flags.writeable  # nobody changes them
-        keys = row_key if own else np.array(row_key, dtype=np.int64)
+        frozen = row_key.dtype == np.int64 and not row_key.flags.writeable
+        keys = row_key if frozen else np.array(row_key, dtype=np.int64)
         return self._recorded(row_key=keys, exchanges=exchanges, sampling=None)
 
     def pairs_with(self, other: Table) -> bool:
@@ -687,22 +694,22 @@ class Table(Helpful):
         return self._past.lineage == other._past.lineage
 
     def check_pairs_with(self, original: Table) -> None:
-        """Raise InputError where the rows of the two tables cannot be paired."""
+        """Raise InputError if the rows of the two tables cannot be paired."""
         if not self.pairs_with(original):
             raise InputError(
-                "The two tables do not come from one input, so their rows cannot be paired; mask "
-                "the original with Shoal, or declare that the rows have the same order by "
+                "The two tables do not come from one input, so their rows cannot be paired. Mask "
+                "the original with Shoal or, if the rows have the same order, declare this with "
                 "masked.paired(original)."
             )
 
     def rows_in(self, original: Table) -> Integers:
-        """The row of the original that each row descends from."""
+        """The row of the original from which each row descends."""
         self.check_pairs_with(original)
         rows = original._past.positions_of(self.row_key)
         return np.arange(len(self)) if rows is None else rows
 
     def rows_of_keys(self, row_key: Integers) -> Integers:
-        """The row that has each key; -1 where none has it."""
+        """The row with each key; -1 if there is none."""
         if row_key is self.row_key:
             return np.arange(len(self))
         return self._past.positions.of(row_key)
@@ -710,21 +717,24 @@ class Table(Helpful):
     def paired(self, original: Table, row_key: Integers | None = None) -> Table:
         """The same rows declared to descend from ``original``, for measures that pair rows.
 
-        A table that was masked elsewhere pairs row by row: the first row is taken for the first
-        of the original, and so on. With ``row_key`` each row names its row key in the original.
+        A table that was masked elsewhere pairs row by row: the first row with the first row of the
+        original, and so on. ``row_key`` gives each row its row key in the original.
         """
         if row_key is None:
             row_key = original.row_key
             if len(row_key) != len(self):
                 raise InputError(
                     f"A table of {len(self):,} rows does not pair row by row with an original of "
-                    f"{len(row_key):,}; name the row key of each row as row_key."
+                    f"{len(row_key):,}. Pass the row key of each row as row_key=."
                 )
         if len(row_key) != len(self):
-            raise InputError(f"The audit names {len(row_key)} rows, but the table has {len(self)}.")
+            raise InputError(
+                f"There are {len(row_key)} row keys, but the table has {len(self)} rows. Pass one "
+                "key for each row."
+            )
         table = self.on_record(row_key, self.exchanges)
         if not self.pairs_with(original):
-            # who was there before sampling is about rows of another input
+            # the record of sampling refers to rows of another input
             table = table._recorded(lineage=original._past.lineage, sampling=None)
         owners = original._past.owners.at(table.rows_in(original))
         if original.has_persons or not self.has_persons:
@@ -732,16 +742,16 @@ class Table(Helpful):
         return table
 
     def among(self, original: Table) -> Table:
-        """The same rows on record as of one input with ``original``, which may lack some of them.
+        """The same rows, recorded as coming from the input of ``original``, which may lack some.
 
-        So a sample of the original can be linked with all released records.
+        This makes it possible to link a sample of the original with all released records.
         """
         return self._recorded(lineage=original._past.lineage)
 
     # -- new tables
 
     def _derive(self, **changed: Any) -> Table:
-        """A table with some parts replaced; with other rows it gets other groupings, ``kept``."""
+        """A table with some parts replaced; if rows change, pass new groupings as ``kept``."""
         table = Table.__new__(Table)
         names = ("_columns", "_origin", "_roles", "_past", "_kept", "_manner")
         parts = {name: vars(self)[name] for name in names}
@@ -762,7 +772,7 @@ class Table(Helpful):
     def _groupings(
         self, columns: Mapping[str, Column], order: Integers | None = None
     ) -> dict[Any, Any]:
-        """The groups that were formed, for columns with the same cells, maybe in another order."""
+        """The existing groupings for columns with the same cells, possibly in another order."""
         if self.times is not None:
             return {}
         now = {id(column): columns[name] for name, column in self._columns.items()}
@@ -774,7 +784,7 @@ class Table(Helpful):
         return kept
 
     def _with_columns(self, changed: Iterable[Column], origin: Origin | None = None) -> Table:
-        """New cells in some columns; classes from before sampling are no longer theirs."""
+        """The table with new cells in some columns; a record of sampling may become invalid."""
         new = {column.name: column.counting(self.times) for column in changed}
         table = self._derive(columns={**self._columns, **new}, origin=origin or self._origin)
         on_record = () if self.sampling is None else self.sampling.codes
@@ -790,10 +800,10 @@ class Table(Helpful):
         return table
 
     def tallied(self, times: Integers) -> Table:
-        """The same rows, each standing for so many equal records of a larger table.
+        """The same rows, each representing several equal records of a larger table.
 
-        Classes, models, searches by combinations and what else declares it count those records.
-        What needs single records refuses such a table.
+        Classes, models, searches by combinations and everything else that supports it count those
+        records. Methods that need single records refuse such a table.
 
         Examples
         --------
@@ -811,7 +821,7 @@ class Table(Helpful):
         return self._derive(columns=columns, past=replace(self._past, times=counts), kept={})
 
     def with_crowds(self, sizes: Integers) -> Table:
-        """The same rows, each standing for classes of this size, and not for one class."""
+        """The same rows, each representing classes of this size instead of one class."""
         rows = np.arange(len(self))
         names, owners = self.roles.quasi_identifiers, self._past.owners
         table = self._derive(kept={})
@@ -819,13 +829,14 @@ class Table(Helpful):
         return table
 
     def read_in(self, manner: Manner) -> Table:
-        """The same table on record as read in some manner."""
+        """The same table with a record of how it was read."""
         return self._derive(manner=manner)
 
     def with_roles(self, roles: Roles | Mapping[str, Any], *, released: bool = False) -> Table:
-        """The same data under other roles; a released column may be empty after masking.
+        """The same data with other roles; a released column may be empty after masking.
 
-        Whose row it is stays known where the roles do not say: ``unit="row"`` forgets it.
+        The persons of the rows stay known if the roles declare no unit; ``unit="row"`` forgets
+        them.
         """
         roles = as_roles(roles)
         check_roles(self._columns, len(self), roles, released=released)
@@ -835,9 +846,9 @@ class Table(Helpful):
     def with_numbers(
         self, columns: Mapping[str, npt.NDArray[Any]], *, keep_equal: bool = False
     ) -> Table:
-        """New values for numeric columns; type and missing cells stay as they are.
+        """The table with new values in numeric columns; types and missing cells do not change.
 
-        With ``keep_equal`` a decimal that equals its new value as a float keeps all its digits.
+        With ``keep_equal``, a decimal that equals its new value as a float keeps all its digits.
         """
         return self._with_columns(
             self.column(name).with_numbers(values, keep_equal=keep_equal)
@@ -855,16 +866,16 @@ class Table(Helpful):
         return self._with_columns(changed)
 
     def drop(self, columns: Iterable[str]) -> Table:
-        """Without some columns, and without their roles."""
+        """The table without some columns and their roles."""
         names = [columns] if isinstance(columns, str) else columns
         gone = {self.column(name).name for name in names}
         left = {name: column for name, column in self._columns.items() if name not in gone}
         return self._derive(columns=left, roles=self._roles.without(gone))
 
     def with_pseudonyms(self, columns: Sequence[str], stream: SecretStream) -> Table:
-        """A first column with a random name for the person of each row.
+        """The table with a first column that has a random name for the person of each row.
 
-        It has the name of the column that named the persons, or ``person`` where several did.
+        Its name is that of the unit column, or ``person`` if the unit has several columns.
         """
         called = columns[0] if len(columns) == 1 else "person"
         while called in self.columns:
@@ -875,7 +886,7 @@ class Table(Helpful):
         return self._derive(columns={called: named, **self._columns}, roles=roles)
 
     def keep(self, rows: Flags) -> Table:
-        """Only the marked rows, in their order."""
+        """The marked rows, in their order."""
         return self._at(rows)
 
     def reorder(self, order: Integers) -> Table:
@@ -885,7 +896,7 @@ class Table(Helpful):
         return table
 
     def scrubbed(self) -> Table:
-        """The same cells in new memory, which holds no value of a row or cell that is gone."""
+        """The same cells in new memory, which holds no value of a removed row or cell."""
         columns = {
             name: column.scrubbed().counting(self.times) for name, column in self._columns.items()
         }
@@ -893,7 +904,7 @@ class Table(Helpful):
         return self._derive(columns=columns, origin=self._origin.reduced(columns), kept=kept)
 
     def with_cells_of(self, sources: Mapping[str, Integers]) -> Table:
-        """The named columns with, in each row, the cell of another row; -1 makes it missing."""
+        """The table with cells of other rows in the named columns; -1 makes a cell missing."""
         return self._with_columns(
             self.column(name).taken_from(rows) for name, rows in sources.items()
         )
@@ -905,15 +916,15 @@ class Table(Helpful):
         codes: npt.NDArray[np.integer[Any]],
         domain: Domain | None = None,
     ) -> Table:
-        """The column as text: in each row the label of its code; None makes it missing.
+        """The table with a column as text: the label of each row's code; None makes it missing.
 
-        ``domain`` says what the labels stand for, where whoever wrote them knows.
+        ``domain`` holds the meanings of the labels, if they are known.
         """
         text = Column.of_labels(self.column(column).name, labels, codes, domain)
         return self._with_columns([text], origin=self._origin.as_text(column))
 
     def starred(self, columns: Sequence[str], rows: Flags) -> Table:
-        """Some columns as text, with ``*`` in the marked rows."""
+        """The table with some columns as text, and ``*`` in their marked rows."""
         table = self
         for name in columns:
             codes = self.codes(name)
@@ -923,7 +934,7 @@ class Table(Helpful):
         return table
 
     def with_codes(self, columns: Mapping[str, tuple[Codes, npt.NDArray[Any]]]) -> Table:
-        """The named columns with, in each row, the value of a code of another column."""
+        """The table with, in the named columns, the values of the given codes of other columns."""
         changed = []
         for name, (values, codes) in columns.items():
             each = values.with_codes(np.arange(values.count, dtype=values.codes.dtype))
@@ -934,10 +945,10 @@ class Table(Helpful):
     def fill_numbers(
         self, columns: Mapping[str, Floats], groups: npt.NDArray[np.integer[Any]] | None = None
     ) -> Table:
-        """New values for numeric columns, also where a cell was missing; NaN makes it missing.
+        """The table with new values in numeric columns, also in missing cells; NaN means missing.
 
-        Whole numbers stay whole; dates and times take the count of units that they are kept in.
-        With ``groups``, the group of each row, there is one value for each group.
+        Whole numbers stay whole; for dates and times, values count the units of their type. With
+        ``groups``, the group of each row, there is one value for each group.
         """
         changed = []
         for name, values in columns.items():

@@ -46,7 +46,7 @@ def discover_utilities() -> dict[str, MeasureInfo]:
     return discover_measures("shoal.utility")
 
 
-if not TYPE_CHECKING:  # a reader of types sees the names above
+if not TYPE_CHECKING:  # type checkers see the names above
 
     def __getattr__(name):
         raise unknown_in(__name__, name, __all__)

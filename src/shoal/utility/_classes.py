@@ -1,4 +1,4 @@
-"""How large the classes of equal quasi-identifiers became."""
+"""Suppressed cells and records, and the sizes of the classes of equal quasi-identifiers."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ from shoal.utility._columns import rows_if_paired
 
 @measure("share of suppressed cells", direction="lower", limits=(0, 1), by_counts=True)
 def suppressed_cells(original: Table, masked: Table) -> Measurement:
-    """The share of the original's filled cells that the masked table does not have.
+    """The share of the original's filled cells that the masked table lacks.
 
-    Cells are gone with their column, with their record, or because they were made missing or
-    ``*``, which says nothing either (unless the original has it as a value of the column).
-    Identifiers, and what says whose record it is, are left out. Rows need not be paired.
+    A cell is lost with its column, with its record, or because it became missing or ``*``, which
+    carries no information either (unless the original has ``*`` as a value of the column).
+    Identifiers, and the columns of the unit and the household, do not count. Rows need not be
+    paired.
 
     Parameters
     ----------
@@ -65,10 +66,10 @@ def suppressed_cells(original: Table, masked: Table) -> Measurement:
 
 @measure("share of suppressed records", direction="lower", limits=(0, 1), by_counts=True)
 def suppressed_records(original: Table, masked: Table) -> Measurement:
-    """The share of the original's records that were taken out or say nothing any more.
+    """The share of the original's records that were removed or carry no information any more.
 
-    A record that is still there says nothing where all its released quasi-identifiers are missing
-    or ``*``, and were not missing all from the start.
+    A record that is still present carries no information if all its released quasi-identifiers are
+    missing or ``*``, and they were not all missing in the original.
 
     Parameters
     ----------
@@ -104,7 +105,7 @@ def suppressed_records(original: Table, masked: Table) -> Measurement:
 
 
 def emptied_records(original: Table, masked: Table) -> npt.NDArray[np.bool_]:
-    """Which released records say nothing in any quasi-identifier, and did before."""
+    """Which released records have no information left in any quasi-identifier, but had some."""
     quasi = original.roles.quasi_identifiers
     released = [name for name in quasi if name in masked.columns]
     if not released:
@@ -116,20 +117,20 @@ def emptied_records(original: Table, masked: Table) -> npt.NDArray[np.bool_]:
     rows = rows_if_paired(original, masked)
     if rows is not None:
         return np.asarray(after & ~before[rows])
-    # who is who is not known: where the original has such records they are taken for those
+    # unpaired: if the original already has such records, assume that these are the same
     return np.asarray(after if not before.any() else np.zeros_like(after))
 
 
 @measure("share of record pairs that look alike", direction="lower", limits=(0, 1), by_counts=True)
 def discernibility(original: Table, masked: Table) -> Measurement:
-    """The discernibility penalty, as a share of what it is when no record can be told apart.
+    """The discernibility penalty, as a share of the penalty when all records look alike.
 
     The penalty is the sum of c² over classes of c records, plus n for each of the s suppressed
-    records, n being the records of the original (``details["penalty"]``); the value is that over
-    n². It is the chance that two records, drawn one after the other with replacement, look alike.
-    The baseline is that of the original. Suppressed are the records that were taken out and those
-    with nothing but ``*`` or missing values in the quasi-identifiers. It is about records also
-    where a person has several: an analyst tells records apart.
+    records, where n is the number of records in the original (``details["penalty"]``). The value
+    is the penalty divided by n². It is the chance that two records, drawn one after the other with
+    replacement, look alike. The baseline is that of the original. A record is suppressed if it was
+    removed, or if all its quasi-identifiers are ``*`` or missing. The measure counts records even
+    if a person has several, because it is about what an analyst can distinguish.
 
     Parameters
     ----------
@@ -171,11 +172,11 @@ def discernibility(original: Table, masked: Table) -> Measurement:
 def average_class_size(
     original: Table, masked: Table, *, k: Annotated[int, Integer(1)] = 1
 ) -> Measurement:
-    """The records of the original for each class of the masked table, over k.
+    """The number of original records per class of the masked table, divided by k.
 
-    With the k that was asked for, 1 means classes as small as they may be. Suppressed records, if
-    there are any, are one more class. The baseline is the original's. Where a person has several
-    records, classes count persons, as k does, and somebody is suppressed who has no record left.
+    With the required k, 1 means that the classes are as small as they may be. Suppressed records,
+    if any, form one more class. The baseline is the original's. If a person has several records,
+    classes count persons, as k does, and a person is suppressed who has no record left.
 
     Parameters
     ----------
@@ -184,7 +185,7 @@ def average_class_size(
     masked : Table
         The table after masking.
     k : int
-        The size that every class had to have; 1 gives the plain average.
+        The required size of every class; 1 gives the plain average.
 
     References
     ----------
@@ -216,7 +217,7 @@ def average_class_size(
 
 
 def _kept_classes(original: Table, masked: Table) -> tuple[Classes, npt.NDArray[np.bool_]]:
-    """The classes of the masked table, and which of its records say something."""
+    """The classes of the masked table, and which of its records carry information."""
     quasi = original.roles.quasi_identifiers
     if not quasi or len(original) == 0 or len(masked) == 0:
         raise InputError("There are no classes: a table has no quasi-identifiers or no records.")

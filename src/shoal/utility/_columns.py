@@ -1,4 +1,4 @@
-"""The columns of two tables, as measures of utility compare them."""
+"""The columns of two tables, in the form that utility measures compare."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ from shoal.table import (
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
-#: The option of a measure that is about some columns only.
+#: The option of a measure that compares only some columns.
 Columns = Annotated[Sequence[str] | None, ColumnNames()]
 
 
 def columns_to_compare(original: Table, masked: Table, columns: Columns) -> list[str]:
-    """The columns that a measure is about: those named, or all but what is always withheld."""
+    """The columns that a measure compares: the named ones, or all except those always withheld."""
     everything = [name for name in original.columns if name not in original.roles.withheld]
     return _chosen(original, masked, columns, everything, "columns")
 
 
 def quasi_identifiers_to_compare(original: Table, masked: Table, columns: Columns) -> list[str]:
-    """The columns that a measure of generalization is about: the quasi-identifiers."""
+    """The columns that a measure of generalization compares: the quasi-identifiers."""
     quasi = list(original.roles.quasi_identifiers)
     return _chosen(original, masked, columns, quasi, "quasi-identifiers")
 
@@ -58,7 +58,7 @@ def _chosen(
 def mean_over_columns(
     name: str, each: Mapping[str, float], warnings: Sequence[str] = (), **details: Any
 ) -> Measurement:
-    """The mean of a number of each column, 0 without any; the columns are in the details."""
+    """The mean of a number per column, 0 without columns; the columns are in the details."""
     value = float(np.mean(list(each.values()) or [0.0]))
     return Measurement(
         name, value, details={"columns": dict(each), **details}, warnings=tuple(warnings)
@@ -66,26 +66,26 @@ def mean_over_columns(
 
 
 def about_persons(original: Table) -> tuple[str, ...]:
-    """That a test takes records to be independent, which those of one person are not."""
+    """A warning that a test assumes independent records, but those of one person are not."""
     if original.person_count == len(original):
         return ()
     return (
-        f"The {len(original):,} records are of {original.person_count:,} persons, and the tests "
-        "take them to be independent, so that their p-values are too small.",
+        f"The {len(original):,} records belong to {original.person_count:,} persons. The tests "
+        "assume independent records, so their p-values are too small.",
     )
 
 
 def rows_if_paired(original: Table, masked: Table) -> Integers | None:
-    """The row of the original of each masked row; None where the tables were read apart."""
+    """The original's row for each masked row; None if the tables were read separately."""
     return masked.rows_in(original) if masked.pairs_with(original) else None
 
 
 @dataclass(frozen=True, eq=False)
 class Quantity:
-    """A column of numbers in both tables, in one scale; NaN where a value is missing.
+    """A column of numbers in both tables, on one scale; NaN for a missing value.
 
-    Of a column that is ``gone``, because it was taken out or is no longer of numbers, the masked
-    values are the mean of the original: all that an analyst could put there.
+    A column is ``gone`` if it was removed or no longer holds numbers. Its masked values are then
+    the mean of the original: the best that an analyst could put there.
     """
 
     name: str
@@ -95,20 +95,20 @@ class Quantity:
 
     @property
     def variance(self) -> float:
-        """The variance of the original (n - 1); 0 where it is constant."""
+        """The variance of the original (n - 1); 0 if it is constant."""
         return variance(self.before)
 
     @property
     def spread(self) -> float:
-        """The standard deviation of the original (n - 1); 0 where it is constant."""
+        """The standard deviation of the original (n - 1); 0 if it is constant."""
         return math.sqrt(self.variance)
 
 
 def each_quantity(original: Table, masked: Table, names: Sequence[str]) -> Iterator[Quantity]:
     """The columns that are numbers, dates, times or durations in the original, one by one.
 
-    Intervals of numbers, such as ``[20, 30)``, are taken at their middle. A column with infinite
-    values is left out, and so is one without any.
+    An interval of numbers, such as ``[20, 30)``, counts as its middle. Columns with infinite
+    values, or without any value, are left out.
     """
     for name in names:
         if original.kind(name) not in QUANTITIES:
@@ -127,11 +127,11 @@ def each_quantity(original: Table, masked: Table, names: Sequence[str]) -> Itera
 
 
 def quantities_to_compare(original: Table, masked: Table, columns: Columns) -> list[Quantity]:
-    """All of them; InputError where there is none."""
+    """All such columns; raises InputError if there are none."""
     names = columns_to_compare(original, masked, columns)
     found = list(each_quantity(original, masked, names))
     if not found:
-        raise InputError("No column is of finite numbers or dates, so there is nothing to compare.")
+        raise InputError("No column holds finite numbers or dates, so there is nothing to compare.")
     return found
 
 
@@ -141,25 +141,25 @@ def present(values: Floats) -> Floats:
 
 
 def variance(values: Floats) -> float:
-    """The variance of the values that are not missing (n - 1); 0 where they are all the same."""
+    """The variance of the values that are not missing (n - 1); 0 if they are all equal."""
     inside = present(values)
-    # of equal values rounding can leave a little
+    # rounding can leave a small variance of equal values
     return float(inside.var(ddof=1)) if len(inside) > 1 and np.ptp(inside) > 0 else 0.0
 
 
 def about_gone(quantities: Sequence[Quantity]) -> tuple[str, ...]:
-    """What a reader must know of the columns that are gone."""
+    """What a reader must know about the columns that are gone."""
     gone = [quantity.name for quantity in quantities if quantity.gone]
     if not gone:
         return ()
     return (
-        f"The columns {quoted(gone)} were taken out or are no longer numbers; they are taken at "
-        "the mean of the original.",
+        f"The columns {quoted(gone)} were removed or no longer hold numbers; they count as the "
+        "mean of the original.",
     )
 
 
 def _in_one_scale(original: Table, masked: Table, name: str) -> Floats | None:
-    """The column of both tables as numbers, or None where the masked one has none."""
+    """The column of both tables as numbers, or None if the masked one has no numbers."""
     if name not in masked.columns:
         return None
     kinds = original.kind(name), masked.kind(name)
@@ -184,13 +184,13 @@ def _with_middles(original: Table, masked: Table, name: str) -> Floats | None:
     ends = labels.domain(original.kind(name)).ends
     if ends is None:
         return None
-    ends = np.clip(ends, np.nanmin(before), np.nanmax(before))  # an open end is that of the data
+    ends = np.clip(ends, np.nanmin(before), np.nanmax(before))  # open ends stop at the data's
     middles = np.append(ends[:, 0] / 2 + ends[:, 1] / 2, np.nan)
     return to_one_scale(np.concatenate([before, middles[labels.codes.codes]]))
 
 
 def sampled_rows(row_key: Integers, most: int) -> Integers:
-    """The rows of at most so many records, chosen by their keys: the same ones in every table."""
+    """The rows of at most ``most`` records, chosen by their keys: the same ones in every table."""
     if len(row_key) <= most:
         return np.arange(len(row_key))
     places = SecretStream.public("utility").keyed_hash(row_key, "records")

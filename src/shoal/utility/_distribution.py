@@ -1,4 +1,4 @@
-"""How far the distribution of each column moved, and whether its values keep their shares."""
+"""How much the distribution of each column changed, and whether its values keep their shares."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ from shoal.utility._columns import (
     quantities_to_compare,
 )
 
-#: Numbers with more different values than this are put into as many bins.
+#: Numbers with more distinct values than this are put into as many bins.
 BINS = 20
 
 
 @dataclass(frozen=True, eq=False)
 class Counted:
-    """The records with each value, a missing one last; ``coarser`` says that it was generalized.
+    """The number of records per value, with a missing value last; ``coarser`` if generalized.
 
-    Of a column that was generalized the values are the released ones, and those of the original
+    For a generalized column the values are the released ones, and the records of the original
     are counted as they were generalized.
     """
 
@@ -79,16 +79,16 @@ def _counted(original: Table, masked: Table, name: str, pair: Pair | None) -> Co
 
 
 def _binned(original: Table, masked: Table, name: str) -> tuple[Floats, Floats] | None:
-    """The numbers of both tables in each bin, missing ones last; None where values are compared."""
+    """The numbers of both tables per bin, missing ones last; None if values are compared."""
     if original.kind(name) not in NUMBERS or masked.kind(name) not in NUMBERS:
         return None
     if not original.column(name).is_continuous and original.distinct(name) <= BINS:
         return None
     try:
         before, after, _ = shared_numbers(name, original, masked)
-    except InputError:  # infinite values are compared as they are
+    except InputError:  # infinite values are compared as values
         return None
-    # quantiles, since a single outlier would stretch bins of equal width over all the others
+    # quantiles: a single outlier would stretch bins of equal width over all other values
     if original.times is None:
         edges = np.unique(np.quantile(_of_records(before), np.arange(1, BINS) / BINS))
     else:
@@ -97,7 +97,7 @@ def _binned(original: Table, masked: Table, name: str) -> tuple[Floats, Floats] 
 
 
 def _of_records(numbers: Listed) -> Floats:
-    """The numbers of all records, missing ones left out."""
+    """The numbers of all records, without missing ones."""
     if numbers.codes is None:
         return numbers.values
     present = numbers.present
@@ -105,7 +105,7 @@ def _of_records(numbers: Listed) -> Floats:
 
 
 def _counted_quantiles(numbers: Listed) -> Floats:
-    """The twentieths of numbers that are counted, without a list of them all."""
+    """The twentieths of numbers with counts, without expanding them into a list."""
     assert numbers.codes is not None  # a tally has codes
     present = numbers.present
     ends = np.cumsum(numbers.codes.counts[: len(present)])
@@ -117,7 +117,7 @@ def _counted_quantiles(numbers: Listed) -> Floats:
 
 
 def _counts(numbers: Listed, edges: Floats, records: int) -> Floats:
-    """How many numbers lie below, between and from the last edge on, then the missing ones."""
+    """How many numbers are below, between and from the last edge on, then the missing ones."""
     if numbers.codes is None:
         below = [np.count_nonzero(numbers.values < edge) for edge in edges]
         return np.diff([0, *below, records, records]).astype(np.float64)
@@ -128,11 +128,11 @@ def _counts(numbers: Listed, edges: Floats, records: int) -> Floats:
 
 
 def _as_released(original: Column, masked: Column, pair: Pair) -> tuple[Floats, Floats]:
-    """The records of each released value, and how many the original would have of it.
+    """The records with each released value, and the number that the original would have of it.
 
-    Each value of the original is spread over the released ones as its own records were. Cells
-    that say nothing teach nothing of this, so that they count as moved; so does a value of the
-    original whose cells are all like that, or were taken out.
+    The records with an original value are spread over the released values in the proportions that
+    its own records show. Empty cells show no proportions, so they count as changed. So does an
+    original value if all its cells became empty or were removed.
     """
     values, labels, outcomes = original.codes, masked.codes, pair.outcomes(original.name)
     gap = len(labels.levels)
@@ -156,16 +156,15 @@ def _as_released(original: Column, masked: Column, pair: Pair) -> tuple[Floats, 
 def total_variation(original: Table, masked: Table, *, columns: Columns = None) -> Measurement:
     """The mean total variation distance between the columns before and after masking.
 
-    For one column it is half the sum of the absolute differences between the shares of its
-    values, a missing value being a value of its own. A number with more than 20 different values
+    For one column this is half the sum of the absolute differences between the shares of its
+    values, where a missing value is a value of its own. A number with more than 20 distinct values
     is put into bins first, cut at the twentieths of the original. 0 means the same distribution,
-    1 nothing in common. A column that was taken out counts as 1. Identifiers are left out. Rows
+    1 means no value in common. A removed column counts as 1. Identifiers are left out. Rows
     need not be paired.
 
-    A column that was generalized is compared at the released level, where the rows can be paired:
-    the values of the original are counted as they were generalized. What was generalized to
-    ``*`` or taken out then counts as moved. Where rows cannot be paired, such a column counts as
-    wholly changed.
+    A generalized column is compared at the released level if the rows can be paired: the values
+    of the original are counted as they were generalized. What was generalized to ``*`` or removed
+    then counts as changed. If rows cannot be paired, such a column counts as completely changed.
 
     Parameters
     ----------
@@ -174,7 +173,7 @@ def total_variation(original: Table, masked: Table, *, columns: Columns = None) 
     masked : Table
         The table after masking.
     columns : list of str, optional
-        Only these columns; all but the identifiers without it.
+        Only these columns; by default all except the identifiers.
 
     References
     ----------
@@ -206,7 +205,7 @@ def total_variation(original: Table, masked: Table, *, columns: Columns = None) 
 
 
 def about_unpaired(original: Table, masked: Table, names: Sequence[str]) -> tuple[str, ...]:
-    """What a reader must know of generalized columns where rows cannot be paired."""
+    """What a reader must know about generalized columns if rows cannot be paired."""
     if masked.pairs_with(original):
         return ()
     there = [name for name in names if name in masked.columns]
@@ -214,29 +213,29 @@ def about_unpaired(original: Table, masked: Table, names: Sequence[str]) -> tupl
     if not coarser:
         return ()
     return (
-        f"The columns {quoted(coarser)} have values that the original has not, and the rows cannot "
-        "be paired, so that they count as wholly changed.",
+        f"The columns {quoted(coarser)} have values that the original lacks, and the rows cannot "
+        "be paired, so these columns count as completely changed.",
     )
 
 
 def about_taken_out(masked: Table, names: Sequence[str]) -> tuple[str, ...]:
-    """What a reader must know where columns that were taken out are not compared."""
+    """What a reader must know if removed columns are not compared."""
     gone = [name for name in names if name not in masked.columns]
     if not gone:
         return ()
-    return (f"The columns {quoted(gone)} were taken out, and their loss is not counted here.",)
+    return (f"The columns {quoted(gone)} were removed, and their loss is not counted here.",)
 
 
 @measure("Wasserstein distance of numbers", direction="lower", limits=(0, np.inf))
 def wasserstein(original: Table, masked: Table, *, columns: Columns = None) -> Measurement:
     """The mean Wasserstein distance of the numeric columns, in standard deviations.
 
-    For one column it is the area between the two distribution functions: how far a value has to
-    be moved on average to turn the one distribution into the other. It is divided by the
-    standard deviation of the original. Numbers, dates, times and durations are compared; missing
-    values are left out. Released intervals are taken at their middle. A column that was taken
-    out, or is no longer of numbers, is taken at the mean of the original. One that is constant in
-    the original has no scale and is left out. Rows need not be paired.
+    For one column this is the area between the two distribution functions: how far a value must
+    move on average to turn one distribution into the other. It is divided by the standard deviation
+    of the original. Numbers, dates, times and durations are compared; missing values are left
+    out. A released interval counts as its middle. A column that was removed, or no longer holds
+    numbers, counts as the mean of the original. A column that is constant in the original has no
+    scale and is left out. Rows need not be paired.
 
     Parameters
     ----------
@@ -245,7 +244,7 @@ def wasserstein(original: Table, masked: Table, *, columns: Columns = None) -> M
     masked : Table
         The table after masking.
     columns : list of str, optional
-        Only these columns; all but the identifiers without it.
+        Only these columns; by default all except the identifiers.
 
     References
     ----------
@@ -271,14 +270,14 @@ def wasserstein(original: Table, masked: Table, *, columns: Columns = None) -> M
 
 def _area(before: Floats, after: Floats) -> float:
     """The area between two distribution functions."""
-    if len(before) == len(after):  # the sorted values go with each other
+    if len(before) == len(after):  # the sorted values pair up
         return float(np.abs(np.sort(before) - np.sort(after)).mean())
     from scipy.stats import wasserstein_distance
 
     return float(wasserstein_distance(before, after))
 
 
-_SMALL = 5  # expected records, below which chi-square is a rough guide (Cochran 1954)
+_SMALL = 5  # with fewer expected records, chi-square is a rough guide (Cochran 1954)
 
 
 @measure(
@@ -287,17 +286,17 @@ _SMALL = 5  # expected records, below which chi-square is a rough guide (Cochran
 def chi_square(original: Table, masked: Table, *, columns: Columns = None) -> Measurement:
     """Pearson's chi-square of the released values against the shares of the original.
 
-    For one column it is the sum over its values of (released - expected)² / expected, where the
-    original's shares say what is expected, divided by its degrees of freedom; the value is the
-    mean over columns. A random sample gives 1 on average: that is the baseline. Where the masked
-    rows are a part of the original's, and their values were not changed but for being made
-    coarser, the statistic is divided by 1 - s, s the share of the original that was released,
-    since a sample of a finite population varies less.
+    For one column this is the sum over its values of (released - expected)² / expected, divided
+    by its degrees of freedom. The original's shares give the expected counts. The value is the
+    mean over columns. A random sample gives 1 on average: that is the baseline. If the masked
+    rows are a part of the original's, and their values were only generalized, the statistic is
+    divided by 1 - s, where s is the share of the original that was released, because a sample of
+    a finite population varies less.
 
     Values, bins of numbers and the released level of generalized columns are those of
-    ``total_variation``. A value that the original has not is counted with its rarest one, since
-    nothing was expected of it. A column with one value has nothing to test. Columns that were
-    taken out are not tested.
+    ``total_variation``. A value that the original lacks is counted with its rarest one, because
+    its expected count is zero. A column with one value has nothing to test. Removed columns are
+    not tested.
 
     Parameters
     ----------
@@ -306,7 +305,7 @@ def chi_square(original: Table, masked: Table, *, columns: Columns = None) -> Me
     masked : Table
         The table after masking.
     columns : list of str, optional
-        Only these columns; all but the identifiers without it.
+        Only these columns; by default all except the identifiers.
 
     References
     ----------
@@ -339,7 +338,7 @@ def chi_square(original: Table, masked: Table, *, columns: Columns = None) -> Me
     if rough:
         warnings.append(
             f"In {len(rough)} of {len(reduced)} columns more than a fifth of the values have fewer "
-            f"than {_SMALL} expected records, so that their p-values are rough."
+            f"than {_SMALL} expected records, so their p-values are rough."
         )
     return Measurement(
         "chi_square",
@@ -357,12 +356,12 @@ def chi_square(original: Table, masked: Table, *, columns: Columns = None) -> Me
 
 @measure("Cramér's V", direction="lower", limits=(0, 1), by_counts=True)
 def cramers_v(original: Table, masked: Table, *, columns: Columns = None) -> Measurement:
-    """How strongly a column tells which of the two tables a record is from, on average.
+    """How strongly a column reveals which of the two tables a record is from, on average.
 
-    Cramér's V of the table of counts with a row for the original, one for the masked table, and a
-    column for each value: the root of chi-square over the number of records. Unlike chi-square
-    it does not grow with the size of the tables. 0 means equal shares, 1 that the two have no
-    value in common. Values are those of ``total_variation``; a column that was taken out counts 1.
+    This is Cramér's V of the table of counts with a row for the original, one for the masked table,
+    and a column for each value: the root of chi-square divided by the number of records. Unlike
+    chi-square it does not grow with the size of the tables. 0 means equal shares, 1 means no value
+    in common. Values are those of ``total_variation``; a removed column counts as 1.
 
     Parameters
     ----------
@@ -371,7 +370,7 @@ def cramers_v(original: Table, masked: Table, *, columns: Columns = None) -> Mea
     masked : Table
         The table after masking.
     columns : list of str, optional
-        Only these columns; all but the identifiers without it.
+        Only these columns; by default all except the identifiers.
 
     References
     ----------
@@ -396,7 +395,7 @@ def cramers_v(original: Table, masked: Table, *, columns: Columns = None) -> Mea
 
 
 def _drawn(original: Table, masked: Table, counted: Counted, sampled: float) -> float:
-    """The share that was drawn without replacement; 0 where values were changed as well."""
+    """The share that was drawn without replacement; 0 if values were changed as well."""
     if not sampled or counted.coarser:
         return sampled
     codes = stacked_codes(counted.name, original, masked)
@@ -405,7 +404,7 @@ def _drawn(original: Table, masked: Table, counted: Counted, sampled: float) -> 
 
 
 def _tested(counted: Counted, sampled: float) -> dict[str, Any] | None:
-    """The test of one column; None where the original has one value only."""
+    """The test of one column; None if the original has only one value."""
     from scipy.stats import chi2
 
     expected_of = counted.before > 0

@@ -1,4 +1,4 @@
-"""How wide the released values are, and at which levels of their hierarchies."""
+"""The width of the released values, and their levels in the hierarchies."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ from shoal.utility._columns import (
 )
 
 
-@measure("normalised certainty penalty", direction="lower", limits=(0, 1), pairs=True)
+@measure("normalized certainty penalty", direction="lower", limits=(0, 1), pairs=True)
 def normalized_certainty_penalty(
     original: Table, masked: Table, *, columns: Columns = None
 ) -> Measurement:
-    """How much of its column the released value of a cell spans, on average.
+    """The share of its column that the released value of a cell spans, on average.
 
-    A cell that still has a single value costs 0, one that was suppressed, or taken out with its
-    record or column, costs 1. In between, an interval costs its width over the range of the column
-    in the original, and any other released value (m - 1) / (d - 1), where m of the d different
-    values of the column were released as this one. Other released values of numbers and dates
-    cost the stretch of the original values below them, over the range. A cell that was missing
-    from the start costs nothing.
+    A cell that still has a single value costs 0. A cell that was suppressed, or removed with its
+    record or column, costs 1. In between, an interval costs its width divided by the range of the
+    column in the original. Any other released value costs (m - 1) / (d - 1), where m of the d
+    distinct values of the column were released as this one. Other released values of numbers and
+    dates cost the range of the original values that they stand for, divided by the column's
+    range. A cell that was already missing costs nothing.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def normalized_certainty_penalty(
     masked : Table
         The table after masking, made from ``original``.
     columns : list of str, optional
-        Only these columns; the quasi-identifiers without it.
+        Only these columns; by default the quasi-identifiers.
 
     References
     ----------
@@ -96,7 +96,7 @@ def normalized_certainty_penalty(
 
 
 def _cost(pair: Pair, name: str) -> float:
-    """What the cells of a released column cost that had a value before, together."""
+    """The total cost of a released column's cells that had a value before."""
     costs = cost_of_labels(pair, name)
     if costs is None:
         return 0.0
@@ -106,7 +106,7 @@ def _cost(pair: Pair, name: str) -> float:
 
 
 def cost_of_labels(pair: Pair, name: str) -> Floats | None:
-    """What a cell of a released column costs by its code; None where none costs anything."""
+    """The cost of a released column's cell by its code; None if all costs are zero."""
     before, after = pair.original.column(name), pair.masked.column(name)
     if pair.original is pair.masked:
         return None
@@ -136,14 +136,14 @@ def _widths(before: Column, after: Column, outcomes: Outcomes) -> Floats:
             outcomes.labels[present], at[outcomes.values[present]], labels.count
         )
         ends = members[: len(labels.levels)]
-    reach = np.clip(ends, low, high) / 2  # halves, since a range can be too large for a float
+    reach = np.clip(ends, low, high) / 2  # in halves: a range may exceed a float
     half = high / 2 - low / 2
     width = np.maximum(reach[:, 1] - reach[:, 0], 0.0)
     return np.nan_to_num(width / half) if half > 0 else np.zeros(len(width))
 
 
 def _numbers(column: Column) -> Floats | None:
-    """The values of a column as finite numbers by code, or None where they are none."""
+    """The values of a column as finite numbers by code, or None if they are not."""
     if column.kind in ("text", "boolean") or not len(column.codes.levels):
         return None
     try:
@@ -160,7 +160,7 @@ _BY_COLUMN = Fits("a hierarchy for each column", lambda one: isinstance(one, Map
     direction="lower",
     limits=(0, 1),
     pairs=True,
-    on_request="levels are those of hierarchies; name them as hierarchies",
+    on_request="it needs hierarchies; name them in 'hierarchies'",
 )
 def generalization_intensity(
     original: Table,
@@ -169,12 +169,12 @@ def generalization_intensity(
     hierarchies: Annotated[Mapping[str, Any] | None, _BY_COLUMN] = None,
     columns: Columns = None,
 ) -> Measurement:
-    """The mean level at which cells were released, over the height of their hierarchy.
+    """The mean level of the released cells, divided by the height of their hierarchy.
 
-    One minus Sweeney's precision. A cell that is as it was has level 0; one that was suppressed,
-    or taken out with its record or column, has the highest. ``details["levels"]`` has for each
-    column the share of the cells at each level. A released value that the hierarchy does not have
-    over the original value counts with the lowest level that has it at all, else with level 0,
+    One minus Sweeney's precision. An unchanged cell has level 0. A cell that was suppressed,
+    or removed with its record or column, has the highest level. ``details["levels"]`` has the share
+    of cells at each level, per column. A released value may not be above its original value in
+    the hierarchy. It then counts with the lowest level that has it at all, or else with level 0,
     and is counted in ``details["elsewhere"]``.
 
     Parameters
@@ -184,9 +184,9 @@ def generalization_intensity(
     masked : Table
         The table after masking, made from ``original``.
     hierarchies : dict of str to Hierarchy
-        The hierarchy of each column, or what a plan writes for it.
+        The hierarchy of each column, or its description as in a plan.
     columns : list of str, optional
-        Only these columns; the quasi-identifiers with a hierarchy without it.
+        Only these columns; by default the quasi-identifiers with a hierarchy.
 
     References
     ----------
@@ -210,7 +210,7 @@ def generalization_intensity(
     names = quasi_identifiers_to_compare(original, masked, columns)
     lacking = [name for name in names if name not in trees]
     if lacking:
-        raise InputError(f"There is no hierarchy for {quoted(lacking)}; name it in 'hierarchies'.")
+        raise InputError(f"There is no hierarchy for {quoted(lacking)}. Name it in 'hierarchies'.")
     rows = masked.rows_in(original)
     each, shares, elsewhere = {}, {}, {}
     for name in names:
@@ -227,26 +227,26 @@ def generalization_intensity(
 def _trees(original: Table, hierarchies: Mapping[str, Any] | None) -> dict[str, Hierarchy]:
     if not hierarchies:
         raise InputError(
-            "Levels are those of hierarchies: give 'hierarchies', a hierarchy for each column."
+            "Levels need hierarchies. Pass 'hierarchies' with a hierarchy for each column."
         )
     for name in hierarchies:
         if name not in original.columns:
             known = did_you_mean(str(name), original.columns)
-            raise InputError(f"There is a hierarchy for '{name}', which is no column. {known}")
+            raise InputError(f"There is a hierarchy for '{name}', which is not a column. {known}")
     return {name: Hierarchy.from_plan(one) for name, one in hierarchies.items()}
 
 
 def _levels(
     tree: HierarchyCodes, original: Table, masked: Table, name: str, rows: Integers
 ) -> tuple[Integers, int]:
-    """The level of each released cell, and how many have a value from elsewhere in the tree."""
+    """The level of each released cell, and how many values are from elsewhere in the tree."""
     released = masked.codes(name)
     place = {text: code for code, text in enumerate(released.texts)}
     missing = -1 if released.missing is None else released.missing
     values = tree.column.codes[rows]
     found = np.full(len(rows), -1)
     anywhere = np.zeros(released.count, np.int64)
-    for level in range(tree.levels - 1, -1, -1):  # downwards, so that the lowest one stays
+    for level in range(tree.levels - 1, -1, -1):  # downwards: the lowest level wins
         code_of_node = np.array(
             [missing if text is None else place.get(text, -2) for text in tree.labels[level]]
         )

@@ -1,4 +1,4 @@
-"""Who pays for the masking: what groups of people lose, side by side."""
+"""Who bears the cost of masking: the losses of groups of people, side by side."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _MISSING = "missing"
 
 @dataclass(frozen=True)
 class GroupLoss:
-    """What a group of people loses.
+    """The loss of a group of people.
 
-    ``label`` says who they are, by values of the data. ``taken_out`` is the share of their records
-    that were left out, ``detail`` the normalised certainty penalty of their quasi-identifiers and
-    ``changed`` the share of their cells, in all columns, that differ or are gone.
+    ``label`` identifies the group by values of the data. ``taken_out`` is the share of its records
+    that were removed, ``detail`` the normalized certainty penalty of its quasi-identifiers, and
+    ``changed`` the share of its cells, in all columns, that differ or are gone.
     """
 
     label: str
@@ -42,10 +42,10 @@ class GroupLoss:
 def losses_by_group(
     original: Table, masked: Table, by: Sequence[str], *, most: int = 8
 ) -> dict[str, list[GroupLoss]]:
-    """What the records with each value of some columns lose, by column; no group is empty.
+    """The losses of the records with each value of some columns, by column; no group is empty.
 
-    A column with more than ``most`` values is told by its most frequent ones, one of numbers or
-    dates by as many stretches of about equally many records.
+    A column with more than ``most`` values is split into its most frequent values and the rest; a
+    column of numbers or dates into stretches with about equally many records.
 
     Examples
     --------
@@ -81,7 +81,7 @@ def _groups(
 
 
 def _detail(pair: Pair, gone: Flags) -> Floats:
-    """The penalty of the quasi-identifiers by record; a cell that was taken out costs 1."""
+    """The penalty of the quasi-identifiers by record; a removed cell costs 1."""
     quasi = quasi_identifiers_to_compare(pair.original, pair.masked, None)
     lost = np.zeros(len(pair.original))
     for name in quasi:
@@ -97,7 +97,7 @@ def _detail(pair: Pair, gone: Flags) -> Floats:
 
 
 def _changed(pair: Pair) -> Floats:
-    """The share of the cells that differ or are gone, by record, over all columns."""
+    """The share of each record's cells that differ or are gone, over all columns."""
     names = columns_to_compare(pair.original, pair.masked, None)
     same = np.zeros(len(pair.original))
     for name in [name for name in names if name in pair.masked.columns]:

@@ -1,4 +1,4 @@
-"""What columns tell of each other, and what released values tell of the original ones."""
+"""What columns reveal about each other, and what released values reveal about the original."""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ if TYPE_CHECKING:
     from shoal.table import Codes
 
 BINS = 10
-_CELLS = 10_000_000  # records × pairs of columns that are counted at most, about a second
+_CELLS = 10_000_000  # maximum of records × pairs of columns: about a second
 
 
 @measure("loss of mutual information", direction="lower", limits=(-math.inf, math.inf))
 def mutual_information_loss(
     original: Table, masked: Table, *, columns: Columns = None
 ) -> Measurement:
-    """How much less the columns tell of each other after masking, in nats.
+    """How much less the columns reveal about each other after masking, in nats.
 
-    For each column the mean of its mutual information with each other column, before masking
-    less after; the value is the mean over columns. It can fall below 0: masking can make columns
-    tell more of each other. The baseline is the mean mutual information of the original, which is
-    what there is to lose, and ``details["relative"]`` the loss over it.
+    For each column this is the mean of its mutual information with each other column, before
+    masking minus after. The value is the mean over columns. It can be negative: masking can make
+    columns reveal more about each other. The baseline is the mean mutual information of the
+    original, which is what can be lost; ``details["relative"]`` is the loss divided by it.
 
-    Numbers are put into ten bins of equal frequency in the original, in both tables; one with at
-    most ten values keeps them. Of other quantities that became text each label goes into the bin
-    of the mean of its values, where rows can be paired. A missing value is a value of its own. A
-    column that was taken out tells nothing. Rows need not be paired. Of tables with very many
-    columns a sample of the records is counted, the same ones in both where rows can be paired.
+    Numbers are put into ten bins of equal frequency in the original, in both tables; a column with
+    at most ten values keeps them. If other quantities became text and rows can be paired, each
+    label goes into the bin of the mean of its values. A missing value is a value of its own. A
+    removed column reveals nothing. Rows need not be paired. In tables with very many columns a
+    sample of the records is counted, the same ones in both tables if rows can be paired.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def mutual_information_loss(
     masked : Table
         The table after masking.
     columns : list of str, optional
-        Only these columns; all but the identifiers without it.
+        Only these columns; by default all except the identifiers.
 
     References
     ----------
@@ -77,8 +77,8 @@ def mutual_information_loss(
     most = max(1000, 2 * _CELLS // (len(names) * (len(names) - 1)))
     rows = [sampled_rows(table.row_key, most) for table in (original, masked)]
     coded = [_categories(original, masked, name) for name in names]
-    told = [_mean_information([both[place][rows[place]] for both in coded]) for place in (0, 1)]
-    lost, before = told[0] - told[1], float(told[0].mean())
+    means = [_mean_information([both[place][rows[place]] for both in coded]) for place in (0, 1)]
+    lost, before = means[0] - means[1], float(means[0].mean())
     value = float(lost.mean())
     return Measurement(
         "mutual_information_loss",
@@ -87,14 +87,14 @@ def mutual_information_loss(
         details={
             "relative": value / before if before > 0 else 0.0,
             "columns": dict(zip(names, lost.tolist(), strict=True)),
-            "original": dict(zip(names, told[0].tolist(), strict=True)),
+            "original": dict(zip(names, means[0].tolist(), strict=True)),
             "records": [len(part) for part in rows],
         },
     )
 
 
 def _categories(original: Table, masked: Table, name: str) -> tuple[Integers, Integers]:
-    """A column of both tables as categories; one that was taken out is constant."""
+    """A column of both tables as categories; a removed column is constant."""
     quantity = next(each_quantity(original, masked, [name]), None)
     before = original.codes(name).codes.astype(np.int64)
     if quantity is not None:
@@ -105,25 +105,25 @@ def _categories(original: Table, masked: Table, name: str) -> tuple[Integers, In
     if name not in masked.columns:
         return before, np.zeros(len(masked), np.int64)
     if quantity is not None and (rows := rows_if_paired(original, masked)) is not None:
-        # a label is as fine as the bins, else it would tell more than the values did
+        # labels become as coarse as the bins, otherwise they would reveal more than the values
         return before, _into_bins(_means(masked.codes(name), quantity.before[rows]), edges)
     return before, masked.codes(name).codes.astype(np.int64)
 
 
 def _means(labels: Codes, values: Floats) -> Floats:
-    """For each record the mean of the values that became its label; NaN where it says nothing."""
-    texts = [*labels.texts, ROOT][: labels.count]  # a missing one, the last, says nothing either
-    told = ~np.isnan(values) & np.array([text != ROOT for text in texts])[labels.codes]
-    codes = labels.codes[told].astype(np.int64)
+    """For each record, the mean of the values with its label; NaN if the label is empty."""
+    texts = [*labels.texts, ROOT][: labels.count]  # the missing one, which is last, is empty too
+    known = ~np.isnan(values) & np.array([text != ROOT for text in texts])[labels.codes]
+    codes = labels.codes[known].astype(np.int64)
     counts = np.bincount(codes, minlength=labels.count)
-    sums = np.bincount(codes, weights=values[told], minlength=labels.count)
+    sums = np.bincount(codes, weights=values[known], minlength=labels.count)
     means = np.divide(sums, counts, out=np.full(labels.count, np.nan), where=counts > 0)
     found: Floats = means[labels.codes]
     return found
 
 
 def _edges(values: Floats) -> Floats:
-    """Where bins of equal frequency are cut; between all values where there are few."""
+    """Where bins of equal frequency are cut; between all values if there are few."""
     distinct = np.unique(values)
     if len(distinct) > BINS:
         return np.asarray(np.quantile(values, np.arange(1, BINS) / BINS))
@@ -132,13 +132,13 @@ def _edges(values: Floats) -> Floats:
 
 
 def _into_bins(values: Floats, edges: Floats) -> Integers:
-    """The bin of each number, a missing one in a bin of its own."""
+    """The bin of each number; missing values have their own bin."""
     bins = np.searchsorted(edges, values, side="right")
     return np.where(np.isnan(values), len(edges) + 1, bins)
 
 
 def _mean_information(coded: Sequence[Integers]) -> Floats:
-    """For each column the mean of its mutual information with each other one."""
+    """For each column, the mean of its mutual information with each other column."""
     from shoal.kernels.joint_entropy import mutual_informations
 
     return np.asarray(mutual_informations(coded).sum(axis=1) / (len(coded) - 1))
@@ -150,12 +150,12 @@ def _mean_information(coded: Sequence[Integers]) -> Floats:
 def nonuniform_entropy(original: Table, masked: Table, *, columns: Columns = None) -> Measurement:
     """The share of the information in the quasi-identifiers that the released values lost.
 
-    For each cell -log2 of the records that had its value, among those that were given its
-    released value: what is still unknown of the value once the released one is seen. The sum over
-    cells, in bits, is the non-uniform entropy (``details["bits"]``); the value is its share of
-    what there is to lose, that sum with everything suppressed. Cells of records that were taken
-    out, cells that were emptied and ``*`` are one released value. A missing value of the original
-    is a value.
+    Each cell counts -log2 of a share: of the records with the cell's released value, those that
+    had its original value. This is what remains unknown about the value to someone who sees the
+    released one. The sum over cells, in bits, is the non-uniform entropy (``details["bits"]``). The
+    value is its share of the possible loss, which is the sum with everything suppressed. Cells of
+    removed records, emptied cells and ``*`` count as one released value. A missing value of the
+    original is a value.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ def nonuniform_entropy(original: Table, masked: Table, *, columns: Columns = Non
     masked : Table
         The table after masking, made from ``original``.
     columns : list of str, optional
-        Only these columns; the quasi-identifiers without it.
+        Only these columns; by default the quasi-identifiers.
 
     References
     ----------
@@ -204,7 +204,7 @@ def nonuniform_entropy(original: Table, masked: Table, *, columns: Columns = Non
 
 
 def _unknown_bits(values: Integers, released: Integers) -> float:
-    """-log2 of the records with the value among those with the released one, over all records."""
+    """-log2 of each value's share of the records with its released value, over all records."""
     pairs, together = np.unique(released * (values.max() + 1) + values, return_counts=True)
     alike = np.bincount(released)[pairs // (values.max() + 1)]
     return float((together * np.log2(alike / together)).sum())

@@ -1,4 +1,4 @@
-"""How far single numbers moved, and what became of their variance and their correlations."""
+"""How much single numbers changed, and their variances and correlations."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ from shoal.utility._columns import (
 
 @measure("ratio of variances", direction="higher", limits=(0, 1))
 def variance_ratio(original: Table, masked: Table, *, columns: Columns = None) -> Measurement:
-    """The smaller of the variances before and after masking over the larger, on average.
+    """The smaller of the variances before and after masking divided by the larger, on average.
 
-    1 means that every variance is as it was. ``details["tests"]`` has for each column F, the
-    variance after over that before, and the two-sided p-value of the F-test with n - 1 degrees of
-    freedom for each table. The test takes the values to be normal and the tables to be
-    independent samples, which a masked table is not: read the ratio first.
+    1 means that no variance changed. For each column, ``details["tests"]`` has F, the variance
+    after masking divided by that before, and the two-sided p-value of the F-test with n - 1 degrees
+    of freedom for each table. The test assumes normal values and independent samples, and a masked
+    table is not independent of its original: look at the ratio first.
 
-    Numbers, dates, times and durations are compared; missing values are left out, intervals taken
-    at their middle. A column that was taken out has no variance left. One that is constant in the
+    Numbers, dates, times and durations are compared; missing values are left out, and an interval
+    counts as its middle. A removed column has no variance left. A column that is constant in the
     original is left out. Rows need not be paired.
 
     Parameters
@@ -47,7 +47,7 @@ def variance_ratio(original: Table, masked: Table, *, columns: Columns = None) -
     masked : Table
         The table after masking.
     columns : list of str, optional
-        Only these columns; all but the identifiers without it.
+        Only these columns; by default all except the identifiers.
 
     References
     ----------
@@ -97,13 +97,13 @@ def _tested(quantity: Quantity) -> dict[str, Any]:
     "mean scaled deviation of numbers (IL1s)", direction="lower", limits=(0, math.inf), pairs=True
 )
 def scaled_deviation(original: Table, masked: Table, *, columns: Columns = None) -> Measurement:
-    """The mean of how far a number moved, over √2 standard deviations: the IL1s of the literature.
+    """How far a number moved on average, in units of √2 standard deviations: IL1s.
 
-    The mean over columns of the mean over records of |x - x'| / (√2 s), s the standard deviation
-    of the column in the original. Numbers, dates, times and durations are compared, intervals
-    taken at their middle. A cell that was emptied, or whose column was taken out, is taken at the
-    mean of the original. Records that were taken out, and cells that the original has not, do not
-    count. A column that is constant in the original is left out.
+    This is the mean over columns of the mean over records of |x - x'| / (√2 s), where s is the
+    standard deviation of the column in the original. Numbers, dates, times and durations are
+    compared; an interval counts as its middle. A cell that was emptied, or whose column was
+    removed, counts as the mean of the original. Removed records, and cells that the original
+    lacks, do not count. A column that is constant in the original is left out.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ def scaled_deviation(original: Table, masked: Table, *, columns: Columns = None)
     masked : Table
         The table after masking, made from ``original``.
     columns : list of str, optional
-        Only these columns; all but the identifiers without it.
+        Only these columns; by default all except the identifiers.
 
     References
     ----------
@@ -141,10 +141,10 @@ def scaled_deviation(original: Table, masked: Table, *, columns: Columns = None)
 def sse_sst(original: Table, masked: Table, *, columns: Columns = None) -> Measurement:
     """The squared error of the numbers in percent of their total sum of squares.
 
-    100 × SSE / SST on standardised columns, as the literature on microaggregation has it: the
-    mean over columns of the squared distances of the records to their masked values, over those to
-    the mean of the column. Masking each value by the mean of its column gives 100; noise can give
-    more. What counts, and what is gone, is as in ``scaled_deviation``.
+    This is 100 × SSE / SST on standardized columns, as in the literature on microaggregation: the
+    mean over columns of the squared distances of the records to their masked values, divided by
+    those to the mean of the column. Masking each value by the mean of its column gives 100; noise
+    can give more. What counts, and what is gone, is as in ``scaled_deviation``.
 
     Parameters
     ----------
@@ -153,7 +153,7 @@ def sse_sst(original: Table, masked: Table, *, columns: Columns = None) -> Measu
     masked : Table
         The table after masking, made from ``original``.
     columns : list of str, optional
-        Only these columns; all but the identifiers without it.
+        Only these columns; by default all except the identifiers.
 
     References
     ----------
@@ -184,12 +184,12 @@ def _over_columns(
     columns: Sequence[str] | None,
     error: Callable[[Quantity, Integers, Floats], float | None],
 ) -> Measurement:
-    """The mean over columns of an error: of the rows, and how far their cells moved."""
+    """The mean over columns of an error, computed from the rows and how far their cells moved."""
     rows = masked.rows_in(original)
     quantities = quantities_to_compare(original, masked, columns)
     each = {}
     for quantity in quantities:
-        middle = np.nanmean(quantity.before)  # of a cell that was emptied
+        middle = np.nanmean(quantity.before)  # for emptied cells
         after = np.where(np.isnan(quantity.after), middle, quantity.after)
         moved = present(quantity.before[rows] - after)
         if quantity.spread > 0 and len(moved):
@@ -216,10 +216,10 @@ def correlation_difference(
 ) -> Measurement:
     """The mean absolute difference of correlations, |r' - r|, over pairs of columns.
 
-    Numbers, dates, times and durations are compared, intervals taken at their middle. A record
-    counts for a pair of columns where it has both values. A correlation that the original has and
-    the masked table has no longer, since a column is constant or gone there, counts as 0; a pair
-    that has none in the original is left out. Rows need not be paired.
+    Numbers, dates, times and durations are compared; an interval counts as its middle. A record
+    counts for a pair of columns if it has both values. A correlation counts as 0 if the masked
+    table no longer has it, because a column is constant or gone there. A pair without a
+    correlation in the original is left out. Rows need not be paired.
 
     Parameters
     ----------
@@ -232,7 +232,7 @@ def correlation_difference(
     pairs : {"all", "confidential"}
         Which pairs count: all of them, or those with at least one sensitive column.
     columns : list of str, optional
-        Only these columns; all but the identifiers without it.
+        Only these columns; by default all except the identifiers.
 
     References
     ----------
@@ -262,10 +262,10 @@ def correlation_difference(
         secret = np.array([q.name in original.roles.sensitive for q in quantities])
         chosen &= secret[:, None] | secret
         if not chosen.any():
-            raise InputError("No pair of numeric columns has a sensitive one; declare it.")
+            raise InputError("No pair of numeric columns has a sensitive one. Declare it.")
     change = np.abs(np.nan_to_num(new) - old)
     kept = change[chosen & ~np.isnan(old)]
-    # as the paper has it: with the zeros of the diagonal
+    # as in the paper: with the zeros of the diagonal
     cells = np.concatenate([kept, np.zeros(len(quantities))])
     return Measurement(
         "correlation_difference",
@@ -282,13 +282,13 @@ def correlation_difference(
 
 
 def correlations(values: Floats, method: str = "pearson") -> Floats:
-    """The correlation of each two columns over the records that have both; NaN where none."""
+    """The correlation of each pair of columns over records that have both; NaN if undefined."""
     if method == "spearman":
         from scipy.stats import rankdata
 
         values = rankdata(values, axis=0, nan_policy="omit")
     there = ~np.isnan(values)
-    # what is left of a constant column is rounding, which must not be blown up
+    # a constant column leaves only rounding errors, which must not be blown up
     highest = np.where(there, values, -np.inf).max(axis=0)
     there &= highest > np.where(there, values, np.inf).min(axis=0)
     records = np.maximum(there.sum(axis=0), 1)
@@ -299,16 +299,16 @@ def correlations(values: Floats, method: str = "pearson") -> Floats:
         return _cleaned(filled.T @ filled / records, (filled**2).sum(axis=0) / records)
     present = there.astype(np.float64)
     count = np.maximum(present.T @ present, 1.0)
-    sums = filled.T @ present / count  # the mean of column i where column j is there
+    sums = filled.T @ present / count  # the mean of column i where column j is present
     squares = (filled**2).T @ present / count - sums**2
     products = filled.T @ filled / count - sums * sums.T
     return _cleaned(products, squares)
 
 
 def _cleaned(products: Floats, squares: Floats) -> Floats:
-    """Correlations from covariances and the variance of each column beside each other one."""
+    """Correlations from covariances and the variance of each column given each other one."""
     squares = np.broadcast_to(squares[:, None] if squares.ndim == 1 else squares, products.shape)
-    # a variance of less than rounding leaves is that of a constant
+    # a variance below rounding error belongs to a constant
     squares = np.where(squares > 1e-12, squares, np.nan)
     found: Floats = np.clip(products / np.sqrt(squares * squares.T), -1.0, 1.0)
     return found

@@ -1,4 +1,4 @@
-"""What a model still learns from the masked table: classes, and numbers."""
+"""What a model can still learn from the masked table: classes, and numbers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from shoal.utility.models._comparison import (
     TestShare,
 )
 
-#: So many persons take part at most, unless the caller wants more.
+#: At most so many persons take part, unless the caller wants more.
 SAMPLE = 10_000
 
 
@@ -46,12 +46,12 @@ def predictive_performance(
     sample: Persons = SAMPLE,
     random_state: Draw = 0,
 ) -> Measurement:
-    """How well a model that learned from the masked table predicts classes of people as they are.
+    """How well a model trained on the masked table predicts classes of original records.
 
     Persons are split into stratified folds. A model learns from the masked records of the
-    training persons and is asked about the original records of the others; the value is the mean
+    training persons and predicts the original records of the others; the value is the mean
     score. The baseline is the same learner on the original, tested on the same persons.
-    ``details`` have the difference, the percentage difference 100 (Ra - Rb) / Rb with its
+    ``details`` has the difference, the percentage difference 100 (Ra - Rb) / Rb with its
     interval, every score, every fold, and what was done with each column.
 
     Parameters
@@ -61,7 +61,7 @@ def predictive_performance(
     masked : Table
         The table after masking.
     target : str, optional
-        The column to predict; the target of the roles without it.
+        The column to predict; by default the target of the roles.
     learner : str, mapping or estimator
         A name of ``shoal.utility.models.learners``, the name of a class of scikit-learn, a
         mapping of such a name and parameters (``{"name": "svm", "C": 10.0}``), or an estimator.
@@ -70,25 +70,25 @@ def predictive_performance(
         ``"f1-macro"``, ``"f1-weighted"``, ``"accuracy"``, ``"balanced-accuracy"``, ``"auc"`` or
         ``"g-mean"``.
     train : {"masked", "original"}
-        What the model learns from.
+        The table from which the model learns.
     test : {"original", "masked"}
-        What it is asked about.
+        The table whose records it predicts.
     features : list of str, optional
-        The columns to learn from; without it all but the target, identifiers and the weight.
+        The columns to learn from; by default all but the target, identifiers and the weight.
     weight : str, optional
         A column of weights for the training rows.
     splits : int
         The number of folds.
     repeats : int
-        How often the persons are split anew.
+        How many times the persons are split again.
     test_share : float, optional
-        Where given, each repeat is one split with this share of the persons to be tested.
+        If set, each repeat is one split that tests this share of the persons.
     holdout : Table, optional
         Original rows that were never masked: all persons train, and these rows are tested.
     sample : int
-        So many persons take part at most, drawn by class.
+        At most so many persons take part, drawn by class.
     random_state : int
-        Gives other folds, and seeds the learner. It is no secret.
+        Changes the folds, and seeds the learner. It is not a secret.
 
     References
     ----------
@@ -150,11 +150,11 @@ def regression_performance(
     sample: Persons = SAMPLE,
     random_state: Draw = 0,
 ) -> Measurement:
-    """How well a model that learned from the masked table predicts a number of people as they are.
+    """How well a model trained on the masked table predicts a number in original records.
 
-    As ``predictive_performance``, for a target that is a number. The value is R², the share
-    of the variance that the model explains, and 0 where it does worse than the mean; ``details``
-    have R² itself, and the root mean squared and mean absolute error in units of the target.
+    This works like ``predictive_performance``, for a numeric target. The value is R², the share
+    of the variance that the model explains, and 0 if it does worse than the mean; ``details``
+    has R² itself, and the root mean squared and mean absolute error in units of the target.
 
     Parameters
     ----------
@@ -163,30 +163,30 @@ def regression_performance(
     masked : Table
         The table after masking.
     target : str, optional
-        The column to predict; the target of the roles without it.
+        The column to predict; by default the target of the roles.
     learner : str, mapping or estimator
         A name of ``shoal.utility.models.learners``, the name of a class of scikit-learn, a
         mapping of such a name and parameters (``{"name": "svm", "C": 10.0}``), or an estimator.
     train : {"masked", "original"}
-        What the model learns from.
+        The table from which the model learns.
     test : {"original", "masked"}
-        What it is asked about.
+        The table whose records it predicts.
     features : list of str, optional
-        The columns to learn from; without it all but the target, identifiers and the weight.
+        The columns to learn from; by default all but the target, identifiers and the weight.
     weight : str, optional
         A column of weights for the training rows.
     splits : int
         The number of folds.
     repeats : int
-        How often the persons are split anew.
+        How many times the persons are split again.
     test_share : float, optional
-        Where given, each repeat is one split with this share of the persons to be tested.
+        If set, each repeat is one split that tests this share of the persons.
     holdout : Table, optional
         Original rows that were never masked: all persons train, and these rows are tested.
     sample : int
-        So many persons take part at most, drawn by bands of the target.
+        At most so many persons take part, drawn by bands of the target.
     random_state : int
-        Gives other folds, and seeds the learner. It is no secret.
+        Changes the folds, and seeds the learner. It is not a secret.
 
     References
     ----------

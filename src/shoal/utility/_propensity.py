@@ -27,9 +27,9 @@ Discriminator = Annotated[Literal["logistic", "tree"], OneOf(("logistic", "tree"
 
 SAMPLE = 5_000
 _VALUES = 20  # the most frequent values of a column have a feature each,
-_FEATURES = 400  # and fewer of them where there are so many features in all
+_FEATURES = 400  # but fewer do if there are so many features in total
 _DRAWS = 10
-_ROUNDING = 1e-24  # less than this is left of nothing
+_ROUNDING = 1e-24  # a smaller error is only rounding
 
 
 @measure("propensity score mean squared error", direction="lower", limits=(0, 0.25))
@@ -43,20 +43,21 @@ def propensity(
 ) -> Measurement:
     """The mean squared error of the propensity score, pMSE: whether masked records look original.
 
-    Original and masked records are put together, and a model learns to tell which are which. The
-    value is the mean of (p - c)² over records, p the chance of being masked that the model gives a
-    record and c the share of masked records. 0 means that they cannot be told apart; c (1 - c), a
-    quarter for tables of one size, that they can always be.
+    Original and masked records are combined, and a model learns to distinguish them. The
+    value is the mean of (p - c)² over records, where p is the model's probability that a record
+    is masked and c is the share of masked records. 0 means that they cannot be distinguished;
+    c (1 - c), a quarter for tables of equal size, means that they always can.
 
-    The baseline is what a table gives whose records are drawn anew from those of the original,
-    with replacement: for the logistic model (k - 1) (1 - c)² c / N, with k parameters and N
-    records; for the tree the mean over ten such draws. ``details["ratio"]`` is the value over it.
-    Another sample of the population, independent of the original, would give 1 / (1 - c) times
-    that. Masked records are no new draw, and unmasked ones give 0.
+    The baseline is the value for a table whose records are redrawn from those of the original,
+    with replacement. For the logistic model it is (k - 1) (1 - c)² c / N, with k parameters and N
+    records; for the tree it is the mean over ten such draws. ``details["ratio"]`` is the value
+    divided by the baseline. Another sample of the population, independent of the original, would
+    give 1 / (1 - c) times the baseline. Masked records are not a new draw, and unmasked ones
+    give 0.
 
-    Numbers and dates are standardised. Of other columns the 20 most frequent values are told
-    apart (fewer where there are more than 20 columns). A column that was generalized is compared
-    at the released level where rows can be paired. Columns that were taken out do not count.
+    Numbers and dates are standardized. In other columns the 20 most frequent values are
+    distinguished (fewer if there are more than 20 columns). A generalized column is compared
+    at the released level if rows can be paired. Removed columns do not count.
 
     Parameters
     ----------
@@ -65,11 +66,11 @@ def propensity(
     masked : Table
         The table after masking.
     discriminator : {"logistic", "tree"}
-        A logistic regression on main effects, or a tree, which sees what columns do together.
+        A logistic regression on main effects, or a tree, which also sees combinations of columns.
     sample : int
-        So many records of each table are used at most, always the same.
+        At most so many records of each table are used, always the same.
     columns : list of str, optional
-        Only these columns; all but the identifiers without it.
+        Only these columns; by default all except the identifiers.
 
     References
     ----------
@@ -113,7 +114,7 @@ def propensity(
 
 
 def _features(original: Table, masked: Table, names: Sequence[str], rows: Integers) -> Floats:
-    """The records of both tables as numbers, a column of the table after the other."""
+    """The records of both tables as numbers, one column of the table after the other."""
     matrix: list[Floats] = []
     values_told = max(2, min(_VALUES, _FEATURES // max(1, len(names))))
     own = rows_if_paired(original, masked)
@@ -129,12 +130,12 @@ def _features(original: Table, masked: Table, names: Sequence[str], rows: Intege
 
 
 def _codes(original: Table, masked: Table, name: str, own: Integers | None) -> Integers:
-    """The values of both tables in one code, those of the original at the released level."""
+    """The values of both tables in one code; those of the original at the released level."""
     codes = stacked_codes(name, original, masked)
     if own is None or not released_text(original, masked, name):
         return codes
     before, after = codes[: len(original)].copy(), codes[len(original) :]
-    # a record that was taken out gets what was released most often for its value
+    # a removed record gets the most frequent release of its value
     values = original.codes(name)
     of_value = values.codes.astype(np.int64)
     best = np.full(values.count, -1)
@@ -157,11 +158,11 @@ def _standardised(values: Floats) -> list[Floats]:
 
 
 def _indicators(codes: Integers, most: int) -> list[Floats]:
-    """Which of its most frequent values a record has; one of them need not be told."""
+    """Which of its most frequent values a record has; one value may go without an indicator."""
     found, counts = np.unique(codes, return_counts=True)
     frequent = found[np.lexsort((found, -counts))][:most]
-    told = frequent if len(found) > len(frequent) else frequent[1:]
-    return [(codes == code).astype(np.float64) for code in told]
+    listed = frequent if len(found) > len(frequent) else frequent[1:]
+    return [(codes == code).astype(np.float64) for code in listed]
 
 
 def _error(features: Floats, is_masked: Integers, share: float, discriminator: str) -> float:
@@ -169,7 +170,7 @@ def _error(features: Floats, is_masked: Integers, share: float, discriminator: s
     if features.shape[1] == 0 or share in (0.0, 1.0):
         return 0.0
     model = _model(discriminator, len(features))
-    with warnings.catch_warnings():  # tables that can be told apart make a fit hard, and no matter
+    with warnings.catch_warnings():  # separable tables may not converge; that is harmless
         warnings.simplefilter("ignore")
         scores = model.fit(features, is_masked).predict_proba(features)[:, 1]
     error = float(((scores - share) ** 2).mean())
@@ -189,7 +190,7 @@ def _model(discriminator: str, records: int) -> Any:
 
 
 def _redrawn_error(features: Floats, redrawn: int) -> float:
-    """What the tree finds where the masked records are original ones, drawn with replacement."""
+    """The tree's error if the masked records are original ones, drawn with replacement."""
     records = len(features) + redrawn
     is_masked = np.repeat([0, 1], [len(features), redrawn])
     errors = []

@@ -20,14 +20,14 @@ from shoal.workflow._require import discover_all_measures
 Measures = Sequence[str] | Literal["all"]
 Options = Mapping[str, Mapping[str, Any]]
 
-#: What is quick on any table, for what a release says of itself.
+#: Measures that are fast on any table, which a release reports about itself.
 _OF_A_RELEASE = (
     "certainty distance_linkage homogeneity journalist_risk marketer_risk "
     "normalized_certainty_penalty prosecutor_risk records_at_risk similarity skewness suda "
     "suppressed_cells total_variation unchanged_records uniqueness"
 ).split()
 _POPULATION_MEASURES = ("journalist_risk", "population_uniqueness")
-_MANY = 1_000_000  # records from which on only what was asked for takes memory
+_MANY = 1_000_000  # with more records, measures that need memory must be asked for by name
 
 
 @helpful
@@ -69,8 +69,8 @@ def assess(
         The columns that the intruder knows, or a word for them: ``"quasi-identifiers"``,
         ``"left-in-place"``, ``"informed"`` or ``"everything"`` (default: that of each attack).
     measures : list of str or "all", optional
-        Take only these measures. ``"all"`` includes the slow ones. Default: all that the given
-        tables allow within seconds.
+        Take only these measures. ``"all"`` includes the slow ones. By default, all that the given
+        tables allow within seconds are taken.
     options : dict of dict, optional
         Options of single measures, such as ``{"distance_linkage": {"known": ["age"]}}``. A measure
         named here is always taken.
@@ -78,7 +78,7 @@ def assess(
         Earlier releases of the same original. Their rows must pair with those of the table.
         ``together`` then reports whom all releases expose together.
     progress : callable, optional
-        Called with what is being done and the share that is done.
+        Called with the current activity and the share that is done.
 
     Returns
     -------
@@ -181,7 +181,7 @@ class _Run:
     failed: dict[str, str] = field(default_factory=dict)
 
     def measure(self, chosen: Sequence[MeasureInfo], progress: Progress | None) -> None:
-        """Take each measure, or write down why not."""
+        """Take each measure, or record why it was not taken."""
         with counted_once():
             for number, info in enumerate(chosen):
                 if progress:
@@ -199,7 +199,7 @@ class _Run:
             self.left_out[info.name] = str(error)
         except ShoalError as error:  # one measure that does not apply does not affect the others
             self.failed[info.name] = str(error)
-        except Exception as error:  # nor does one that breaks; its words may quote a cell
+        except Exception as error:  # nor does one that breaks; its message may quote a cell
             self.failed[info.name] = (
                 f"An unexpected error occurred ({type(error).__name__}); please report it."
             )
@@ -219,9 +219,9 @@ class _Run:
             by_quasi = None if otherwise else self.found.get("distance_linkage")
             swapping = swapping_of(self.original, self.table, by_quasi)
             notes += swapping.sentences if swapping is not None else []
-            told = [leak.columns for leak in swapping.leaks] if swapping is not None else []
+            leaking = [leak.columns for leak in swapping.leaks] if swapping is not None else []
             linking = linking_columns(self.original, self.table, by_quasi)
-            notes += [one.sentence for one in linking if one.columns not in told]
+            notes += [one.sentence for one in linking if one.columns not in leaking]
         return Assessment(
             rows=self.table.records,
             columns=len(self.table.columns),
@@ -241,7 +241,7 @@ class _Run:
         given = {name: value for name, value in self.shared.items() if name in info.options}
         given |= self.own.get(info.name, {})
         if info.name == "journalist_risk" and self.original is not None:
-            # no population is declared, and the original that was sampled is one
+            # no population is declared, but the original that was sampled is one
             said = (given["population"], given["sampling_fraction"], self.table.roles.weight)
             if self._is_sample and all(one is None for one in said):
                 return journalist_risk_before_sampling(

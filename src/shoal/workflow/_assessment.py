@@ -25,7 +25,7 @@ from shoal.workflow.release._profile import SIZE_LIMITS
 
 Side = Literal["risk", "utility"]
 
-#: The groups of measures of each side in the order that one reads them, with their titles.
+#: The groups of measures of each side in reading order, with their titles.
 _TITLES: dict[Side, dict[str, str]] = {
     "risk": {
         "found": "Who can be found",
@@ -100,7 +100,7 @@ def by_reason(reasons: Mapping[str, str]) -> dict[str, list[str]]:
 
 @dataclass(frozen=True, eq=False)
 class RiskDistribution:
-    """The risks of all records: ``values`` of each (private), and what they sum up to.
+    """The risks of all records: the ``values`` of single records (private), and their summary.
 
     ``times`` is the number of records behind each value, if combinations were measured.
     ``fraction`` is the share of all people who are in the table: the certainty for everyone in an
@@ -159,7 +159,7 @@ class RiskDistribution:
 class CostOfK:
     """The risk and the cost of a plan with one k.
 
-    ``risk`` is the marketer risk, ``loss`` the normalised certainty penalty, ``lost`` the share of
+    ``risk`` is the marketer risk, ``loss`` the normalized certainty penalty, ``lost`` the share of
     records removed.
     """
 
@@ -171,7 +171,7 @@ class CostOfK:
 
 @dataclass(frozen=True)
 class ClassFacts:
-    """The classes of equal quasi-identifiers in numbers."""
+    """Facts about the classes of equal quasi-identifiers."""
 
     count: int
     k: int
@@ -244,7 +244,7 @@ class Assessment(Helpful, Mapping[str, Measurement]):
     #: The number of records behind each value, if combinations were measured.
     times: npt.NDArray[np.int64] | None = field(default=None, repr=False)
 
-    __eq__ = object.__eq__  # not that of mappings: two assessments are two
+    __eq__ = object.__eq__  # not that of mappings: assessments are compared by identity
     __hash__ = object.__hash__
 
     @property
@@ -296,7 +296,7 @@ class Assessment(Helpful, Mapping[str, Measurement]):
         raise UnknownName(f"The assessment has no measure '{name}'. {reason}")
 
     def warnings_of(self, name: str) -> tuple[str, ...]:
-        """The warnings of a measure that are not in the notes already."""
+        """The warnings of a measure that are not already in the notes."""
         return tuple(said for said in self.measurements[name].warnings if said not in self.notes)
 
     def to_frame(self) -> Any:

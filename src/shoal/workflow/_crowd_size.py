@@ -1,4 +1,4 @@
-"""k as one number: the shortest plan that asks for it, and a plan under another k."""
+"""k as a single number: the shortest plan for a k, and a plan with another k."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def shortest_plan(roles: Roles, k: int) -> Plan:
 
 
 def models_of_plan(plan: Plan) -> Iterator[PrivacyModel]:
-    """The privacy models that a plan requires, and those that its steps keep to."""
+    """The privacy models that a plan requires, and those that its steps satisfy."""
     for part in (*plan.steps, *plan.require):
         if isinstance(part, PrivacyModel):
             yield part
@@ -57,7 +57,7 @@ def with_k(plan: Plan, k: int) -> Plan:
 
 
 def _under(part: P, k: int) -> P:
-    """A step or a model with another k, also in the models that it holds."""
+    """A step or a model with another k, which also applies to the models inside it."""
     changes: dict[str, Any] = {"k": k} if _asks(part) else {}
     for name, value in part.get_params().items():
         if isinstance(value, PrivacyModel):

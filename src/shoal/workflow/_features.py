@@ -25,11 +25,11 @@ class Encoder(Protocol):
         """The columns that come out."""
 
     def columns(self, column: str, table: Table, scale: Scale | None) -> dict[str, Floats] | None:
-        """The column of a table as numbers; None where it is numbers already."""
+        """The column of a table as numbers; None if it already has numbers."""
 
 
 def encoders_of(encoding: str, masked: Table, scales: Mapping[str, Scale]) -> dict[str, Encoder]:
-    """An encoder for each column of a masked table; none where texts stay texts."""
+    """An encoder for each column of a masked table; none if texts stay texts."""
     if encoding == "text":
         return {}
     return {name: _encoder(encoding, masked, name, scales.get(name)) for name in masked.columns}
@@ -37,7 +37,7 @@ def encoders_of(encoding: str, masked: Table, scales: Mapping[str, Scale]) -> di
 
 def _encoder(encoding: str, masked: Table, name: str, scale: Scale | None) -> Encoder:
     if scale is not None:
-        # of the texts that left only: others are those of suppressed records alone
+        # only the texts that were released: the others belong only to suppressed records
         return text_encoder(encoding, scale, {*masked.codes(name).texts})
     if masked.kind(name) in (*QUANTITIES, "boolean"):
         return NumberEncoder(scale_name(masked.codes(name)))
@@ -49,7 +49,7 @@ def _encoder(encoding: str, masked: Table, name: str, scale: Scale | None) -> En
 
 @dataclass(frozen=True)
 class NumberEncoder:
-    """A column of numbers stays as it is; yes and no are 1 and 0, dates count in days.
+    """A column of numbers stays unchanged; yes and no are 1 and 0, dates count in days.
 
     Decimals become floats, since models do not take them.
     """
@@ -61,7 +61,7 @@ class NumberEncoder:
         return [column]
 
     def columns(self, column: str, table: Table, scale: Scale | None) -> dict[str, Floats] | None:
-        """The column as numbers; None where it is numbers already."""
+        """The column as numbers; None if it already has numbers."""
         plain = table.kind(column) in NUMBERS and not table.column(column).dtype.is_decimal()
         if plain and self.measured == "numbers":
             return None
@@ -110,7 +110,7 @@ class TextEncoder:
         return {column: np.array(known, np.float64)[coded.codes]}
 
     def _ranks(self, texts: list[str], scale: Scale | None) -> list[float]:
-        """The place of each text; of one that is new, that of its number, or -1."""
+        """The rank of each text; for a new text, the rank of its number, or -1."""
         place = {text: float(rank) for rank, text in enumerate(self.texts)}
         if scale is not None and self.numeric:
             for text, number in zip(scale.texts, scale.numbers, strict=True):

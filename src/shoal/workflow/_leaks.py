@@ -1,7 +1,7 @@
-"""What masking leaves open: measured by attack, with the size of each leak.
+"""What masking leaves open, measured by attacks, with the size of each leak.
 
 Quasi-identifiers are the columns that someone thought of. A column that nobody thought of and no
-step touched still links as before. Anyone who signs a release must know about it.
+step touched still links as before. Anyone who signs a release must know about such columns.
 
 The random swap alone limits the chance of a right link by swapped columns to one in k. Three
 things can leak more, and each is tried: columns that stayed in place, correlations that reveal who
@@ -26,7 +26,7 @@ from shoal.workflow.release._crowds import crowded_percent, share_step
 
 LeakKind = Literal["columns-left-in-place", "correlation", "groups-of-one-value"]
 
-#: A correlation leaks if even the lower end of the interval is this many times 1/k.
+#: A correlation leaks if even the lower end of its interval is this many times 1/k.
 MARGIN = 1.25
 #: At most this many sensitive columns are attacked, in their order; each attack reads all known
 #: columns.
@@ -50,7 +50,7 @@ class Leak:
     k: int
 
     def sentence(self, *, size: str | None = None, named: str | None = None) -> str:
-        """The leak in words; size and columns in other words where the exact ones do not fit."""
+        """The leak in words; ``size`` and ``named`` replace the exact size and column names."""
         size = f"{100 * self.found.value:.3g} %" if size is None else size
         plural = len(self.columns) > 1
         named = f"the column{'s' * plural} {quoted(self.columns)}" if named is None else named
@@ -98,7 +98,7 @@ class Swapping:
 
     @property
     def sentence(self) -> str:
-        """The measured linkage beside its bound."""
+        """The measured linkage next to its bound."""
         low, high = _interval(self.linkage)
         what = "sensitive values still with their own person" if self.informed else "right links"
         return (
@@ -109,17 +109,17 @@ class Swapping:
     @property
     def sentences(self) -> list[str]:
         """All of it, for the steward."""
-        told = [self.sentence]
+        sentences = [self.sentence]
         if self.widths:
             name = min(self.widths, key=lambda column: self.widths[column])
-            told.append(
+            sentences.append(
                 " f"
                 "the groups show the range of a sensitive value: at the median they "
                 "span "
                 f"{self.widths[name]:.2g} standard deviations of '{name}', the narrowest column"
             )
-        told += [f"what the swap does not cover: {leak.sentence()}" for leak in self.leaks]
-        return told
+        sentences += [f"what the swap does not cover: {leak.sentence()}" for leak in self.leaks]
+        return sentences
 
     def to_dict(self) -> dict[str, Any]:
         """All facts, exact; for the steward."""
@@ -201,14 +201,14 @@ def refutes(swapping: Swapping, claim: Claim) -> bool:
 
 
 def _smallest_crowd(masked: Table, protected: Sequence[str]) -> int:
-    """The smallest number of records that each one is among, by its class or by a swap."""
+    """The smallest number of records that any record hides among, by its class or by a swap."""
     return int(np.maximum(masked.class_sizes(), swapped_crowds(masked, protected)).min())
 
 
 def _left_in_place(
     original: Table, masked: Table, informed: bool, bound: float, k: int
 ) -> Iterator[Leak]:
-    """Columns that link more persons than the swapped ones do, and than 1 in k."""
+    """Columns that link more persons than the swapped ones, and more than 1 in k."""
     quasi, sensitive = masked.roles.quasi_identifiers, masked.roles.sensitive
     moved = {name for exchange in masked.exchanges for name in exchange.columns}
     left = [name for name in masked.columns if name not in moved and name in original.columns]
@@ -250,7 +250,7 @@ def _worst(kind: LeakKind, found: Sequence[tuple[str, Measurement]], k: int) -> 
 
 
 def _in_steps(found: Measurement) -> dict[str, Any]:
-    """A share and its interval in percents that stand for crowds; None if too small."""
+    """A share and its interval, in percents that stand for crowds; None if too small."""
     people = int(found.details["persons"])
     step = share_step(people)
     interval = None
@@ -267,7 +267,7 @@ def _in_steps(found: Measurement) -> dict[str, Any]:
 class LinkingColumns:
     """Columns that link clearly more persons than the quasi-identifiers.
 
-    ``found`` is the linkage by all of them where ``together``, else by the worst of them alone.
+    ``found`` is the linkage by all of them if ``together``, otherwise by the worst one alone.
     """
 
     columns: tuple[str, ...]
@@ -277,7 +277,7 @@ class LinkingColumns:
 
     @property
     def sentence(self) -> str:
-        """What was found, beside what the quasi-identifiers link."""
+        """What these columns link, next to what the quasi-identifiers link."""
         plural = len(self.columns) > 1
         named = f"the column{'s' * plural} {quoted(self.columns)}"
         if not self.together:
@@ -325,8 +325,8 @@ def other_columns(original: Table, masked: Table) -> list[str]:
 def _alone(
     original: Table, masked: Table, columns: Sequence[str], by_quasi: Measurement
 ) -> tuple[LinkingColumns, ...]:
-    """The columns of which each links more persons than the quasi-identifiers."""
-    # Records of one value hide each other: at most one person is found by each value.
+    """The columns that each link more persons than the quasi-identifiers."""
+    # Records with the same value hide each other: each value finds at most one person.
     most = {name: masked.distinct(name) / len(original) for name in columns}
     ranked = sorted(most, key=lambda name: -most[name])[:MOST_COLUMNS]
     _, enough = _interval(by_quasi)

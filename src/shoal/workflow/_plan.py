@@ -37,12 +37,12 @@ from shoal.workflow._require import (
 )
 from shoal.workflow.release._crowds import crowded_percent
 
-#: What a plan switches on, before its first table.
+#: The switches of a plan, which stand above its first table.
 _SWITCHES = ("keep_order", "accept_seed", "pseudonyms")
-#: How an error begins that arose in a step.
+#: How the message of an error in a step begins.
 _STEP = "Step"
 _STEP_HEAD = re.compile(r"\s*\[\[\s*[\"']?steps[\"']?\s*\]\]")
-#: What to do about what the parser of TOML refuses.
+#: What to do about what the TOML parser refuses.
 _TOML_CURES = {
     "Invalid value": " Put texts in quotation marks, and write true and false in small letters.",
     "Cannot overwrite": " Write each key once.",
@@ -120,7 +120,7 @@ class EngineSettings:
         return cls(**given)
 
     def to_dict(self) -> dict[str, str]:
-        """What is set, as in a plan."""
+        """The settings that are set, as in a plan."""
         return {name: value for name, value in vars(self).items() if value is not None}
 
 
@@ -355,7 +355,7 @@ class Plan(Helpful):
             ]
         if self.require:
             out["require"] = plain(requirements_to_dict(self.require))
-        return out | ({"engine": told} if (told := self.engine.to_dict()) else {})
+        return out | ({"engine": engine} if (engine := self.engine.to_dict()) else {})
 
     @classmethod
     def from_dict(cls, given: Mapping[str, Any], *, folder: Path | None = None) -> Plan:
@@ -374,7 +374,7 @@ class Plan(Helpful):
                 raise PlanError(f"'{part}' of a plan must be a table. Write it under [{part}].")
         steps = given.get("steps", [])
         if not isinstance(steps, list) or not all(isinstance(step, Mapping) for step in steps):
-            raise PlanError("The steps of a plan must be a list. Write each one under [[steps]].")
+            raise PlanError("'steps' of a plan must be a list. Write each one under [[steps]].")
         for part in (roles, require, read, *steps):
             for switch in (*_SWITCHES, "unlisted"):
                 if part is not None and switch in part:
@@ -478,7 +478,7 @@ def in_released_domain(records: Iterable[StepRecord], people: Table) -> Table:
 
 @contextmanager
 def at_step(number: int, method: object) -> Iterator[None]:
-    """Add the step to every error that arises in it."""
+    """Add the number of the step to every error that arises in it."""
     try:
         yield
     except ShoalError as cause:
@@ -488,14 +488,14 @@ def at_step(number: int, method: object) -> Iterator[None]:
 
 
 def _line_of(cause: InputError, text: str) -> int | None:
-    """The line of a plan that an error is about: that of the name it quotes, or of its step."""
+    """The line of a plan that an error is about: that of the quoted name, or of the step."""
     error = str(cause)
     step = re.match(rf"{_STEP} (\d+)", error)
     heads = [n for n, line in enumerate(text.splitlines(), 1) if _STEP_HEAD.match(line)]
     first, last = 1, len(text.splitlines())
     if step is not None:
         if len(heads) < int(step[1]):
-            return None  # written in another way
+            return None  # the plan uses another TOML notation
         first = heads[int(step[1]) - 1]
         last = next((head - 1 for head in heads if head > first), last)
     part = "roles" if isinstance(cause, RolesError) else "require" if "requirement" in error else ""

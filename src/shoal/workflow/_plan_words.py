@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def plan_view(plan: Plan) -> str:
-    """The steps, what is required and the roles, as far as there are any."""
+    """The steps, the requirements and the roles, as far as there are any."""
     steps = [
         (place, step.method, _in_words(step.changed_params(public=True)))
         for place, step in enumerate(plan.steps, start=1)
@@ -33,20 +33,20 @@ def plan_view(plan: Plan) -> str:
 
 
 def _in_words(value: Any) -> str:
-    """A parameter, or several, as a person reads them."""
-    told = plain(value, public=True)
-    if not isinstance(told, Mapping):
-        return str(told)
-    return ", ".join(f"{name} = {one}" for name, one in told.items())
+    """One or more parameters in words."""
+    shown = plain(value, public=True)
+    if not isinstance(shown, Mapping):
+        return str(shown)
+    return ", ".join(f"{name} = {one}" for name, one in shown.items())
 
 
 def called(given: Any) -> str:
-    """The class that was given, or that of which something was."""
+    """The name of the given class, or of the class of the given object."""
     return given.__name__ if isinstance(given, type) else type(given).__name__
 
 
 def as_step(given: Any) -> str:
-    """How to write what was given in place of a step."""
+    """A hint for what was given instead of a step."""
     if isinstance(given, (PrivacyModel, Limit)):
         return f"It is a requirement: write require=[sh.{called(given)}(...)]."
     made = discover_maskers().get(given) if isinstance(given, str) else given
@@ -56,7 +56,7 @@ def as_step(given: Any) -> str:
 
 
 def as_requirement(given: Any) -> str:
-    """How to write what was given in place of a requirement."""
+    """A hint for what was given instead of a requirement."""
     if isinstance(given, Masker):
         return f"It is a step: write it among the steps, [sh.{called(given)}(...)]."
     return "Write, for example, sh.KAnonymity(5)."

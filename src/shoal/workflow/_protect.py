@@ -1,4 +1,4 @@
-"""Protecting a table: apply the plan, verify with separate code, and prepare a release."""
+"""Protects a table: applies the plan, verifies with separate code, and prepares a release."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Release(Helpful):
     audit: Mapping[str, Any]
     #: What is left of each column, in words: for the steward, not for the public.
     left: Mapping[str, str] = field(default_factory=dict)
-    #: How the source was read; None where the original was a frame.
+    #: How the source was read; None if the original was a frame.
     manner: Manner | None = None
 
     @helpful
@@ -124,7 +124,7 @@ class Release(Helpful):
         private_out : path, optional
             A separate folder for the private half.
         progress : callable, optional
-            Called with what is being done and the share that is done.
+            Called with the current activity and the share that is done.
         """
         from shoal.workflow.release._release import save_release
 
@@ -227,7 +227,7 @@ def protect(table: Table, plan: Plan, *, progress: Progress | None = None) -> Re
     table, masked, records, claims = made.table, made.masked, made.records, made.claims
     if not all(claim.holds for claim in claims):
         raise _not_met(claims, records, advise(made, plan, progress))
-    del made  # whose table in the first order takes as much as the release
+    del made  # its table takes as much memory as the release
     claims = told_claims(
         claims, crowded_total([r.removed for r in records], [r.losing for r in records])
     )
@@ -247,7 +247,7 @@ def protect(table: Table, plan: Plan, *, progress: Progress | None = None) -> Re
     if masked.has_persons and (plan.pseudonyms or plan.keep_order):
         warn_if_histories_stand_out(masked, claims)
     masked = masked.scrubbed()
-    before = assess_release(table, table, progress)  # what no masking at all gives
+    before = assess_release(table, table, progress)  # the values without any masking
     after = assess_release(masked, table, progress)
     _refuse_if_links_refute(claims, after.swapping)
     _warn_about_leaks(after)
@@ -286,15 +286,15 @@ def refuse_unless_all_hold(claims: Sequence[Claim]) -> None:
 def _not_met(
     claims: Sequence[Claim], records: Sequence[StepRecord] = (), advice: Sequence[Advice] = ()
 ) -> RequirementNotMet:
-    """Why there is no release, how far the plan goes, and what would hold."""
+    """Why there is no release, how far the plan gets, and which changes would hold."""
     broken = [claim.sentence for claim in claims if not claim.holds]
     said = [one.sentence() for one in advice] or [
         "Mask more strongly, remove the records at risk, declare fewer quasi-identifiers, or "
         "relax the requirement"
     ]
-    told = [f"The masked table does not satisfy the plan: {'; '.join(broken)}"]
+    reasons = [f"The masked table does not satisfy the plan: {'; '.join(broken)}"]
     return RequirementNotMet(
-        ". ".join([*told, *reached(claims), *said, "Nothing was written."]),
+        ". ".join([*reasons, *reached(claims), *said, "Nothing was written."]),
         {
             "requirements": [claim.to_dict() for claim in claims],
             "steps": [record.to_dict() for record in records],

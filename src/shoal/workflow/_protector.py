@@ -112,7 +112,7 @@ class Protector(Helpful, TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Raw rows in the released domain."""
         check_is_fitted(self, "steps_")
         table = self._read(X, fitting=False)
-        # a column without any value is a mistake in training rows, not in a few that come later
+        # in training rows, a column without any value is a mistake; in a few later rows it is not
         table = table.with_roles(_present(self._roles_, table.columns), released=True)
         served = table = table.drop(table.roles.withheld)
         for step in self.steps_:
@@ -138,7 +138,7 @@ class Protector(Helpful, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     # -- masking
 
     def _plan(self) -> Plan:
-        """The plan in force, under k where that is given."""
+        """The plan in force, with ``k`` if that is given."""
         if self.encode not in ENCODINGS:
             raise InputError(
                 f"'encode' must be one of {', '.join(map(repr, ENCODINGS))}; got {self.encode!r}."
@@ -191,7 +191,7 @@ class Protector(Helpful, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     # -- what comes in
 
     def _training(self, X: Any, y: Any, plan: Plan) -> tuple[Table, str | None]:
-        """The rows to mask, under their roles, and the name of y where it takes part."""
+        """The rows to mask, with their roles, and the name of y if it takes part."""
         table = self._read(X, fitting=True)
         names = list(table.columns)
         given = plan.roles if self.roles is None else as_roles(self.roles)
@@ -212,7 +212,7 @@ class Protector(Helpful, TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return table.drop(table.roles.withheld), target
 
     def _target(self, y: Any, names: Sequence[str], plan: Plan, roles: Roles) -> str | None:
-        """The name under which y takes part; None where it does not."""
+        """The name under which y takes part; None if it does not."""
         about = {column: None for column in _about(plan) if column not in names}
         name = _name_of(y) if self.target is None else self.target
         if self.target is not None and (y is None or name in names):
@@ -305,5 +305,5 @@ def _name_of(y: Any) -> str | None:
 
 
 def _without_frame(y: Any) -> Any:
-    """The only column of a frame, or what else y is."""
+    """The only column of y if it is a frame, otherwise y itself."""
     return y[y.columns[0]] if _is_frame(y) and len(y.columns) == 1 else y

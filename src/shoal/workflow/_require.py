@@ -1,4 +1,4 @@
-"""What a release must satisfy: privacy models and limits on measures, and the claims they make."""
+"""The requirements on a release: privacy models and limits on measures, and their claims."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from shoal.table import Hierarchy, Roles, Table
 from shoal.utility import discover_utilities
 from shoal.workflow.release._crowds import SOME, crowded_percent
 
-#: What plans call a measure, where it is not the name of its function.
+#: The names of measures in plans that differ from the names of their functions.
 _PLAN_NAMES = {"distance_linkage": "linkage_rate"}
-#: Options of measures that name a file, which are private like such parameters of models.
+#: Options of measures that name a file; they are private, like such parameters of models.
 _PRIVATE_OPTIONS = ("hierarchy",)
 _MEASURE_NAMES = {spoken: name for name, spoken in _PLAN_NAMES.items()}
 
@@ -38,6 +38,19 @@ _MEASURE_NAMES = {spoken: name for name, spoken in _PLAN_NAMES.items()}
 def discover_all_measures() -> dict[str, MeasureInfo]:
     """Every measure of risk and utility by name."""
     return discover_risks() | discover_utilities()
+
+
+def limit_key(bound: str, measure: str) -> str:
+    """The name in a plan of a limit on a measure."""
+    return f"{bound}_{_PLAN_NAMES.get(measure, measure)}"
+
+
+def limited_measure(key: str) -> MeasureInfo | None:
+    """The measure that a key of a plan limits; None if it does not limit one."""
+    bound, _, spoken = key.partition("_")
+    if bound not in ("max", "min"):
+        return None
+    return discover_all_measures().get(_MEASURE_NAMES.get(spoken, spoken))
 
 
 @dataclass(frozen=True)
@@ -110,8 +123,7 @@ class Limit(Helpful):
     @property
     def key(self) -> str:
         """The name of the limit in a plan."""
-        spoken = _PLAN_NAMES.get(self.measure, self.measure)
-        return f"{'max' if self.at_most is not None else 'min'}_{spoken}"
+        return limit_key("max" if self.at_most is not None else "min", self.measure)
 
     @property
     def threshold(self) -> float:
@@ -221,7 +233,7 @@ def make_claim(
     """Measure a requirement with code that took no part in the masking.
 
     ``served`` maps rows of a population into the domain of the masked table. With ``accept_seed``,
-    a model may rely on values drawn under a seed.
+    a model may rely on values that were drawn from a seed.
     """
     if isinstance(requirement, Limit):
         found = requirement.run(masked, original)
@@ -287,7 +299,7 @@ def value_of(requirement: Requirement, *, public: bool = False) -> Any:
 def value_on_record(requirement: Requirement) -> Any:
     """The value of a requirement for the audit, with the content of hierarchies in place of paths.
 
-    So a release can be verified from its folder alone, and no path in it has to be trusted.
+    So a release can be verified from its folder alone, without trusting any path in it.
     """
     value = value_of(requirement)
     written = value.get("hierarchy") if isinstance(value, Mapping) else None
@@ -297,9 +309,9 @@ def value_on_record(requirement: Requirement) -> Any:
 
 
 def plain(value: Any, *, public: bool = False) -> Any:
-    """Lists for tuples, tables for models, Python's numbers for numpy's: what files can hold.
+    """The value as files can hold it: lists, tables, and Python's numbers.
 
-    Where it is ``public``, models are without their private parameters, as a population is.
+    If ``public``, models are without their private parameters, such as a population.
     """
     if isinstance(value, PrivacyModel):
         return {key_of(value): plain(value_of(value, public=public), public=public)}
@@ -349,19 +361,18 @@ def requirement_from(key: str, value: Any) -> Requirement:
         given = value if isinstance(value, Mapping) else {parameters_of(model)[0].name: value}
         with about(f"The requirement '{key}'"):
             return model.from_params(given, called=f"requirement '{key}'")
-    bound, _, measure = key.partition("_")
-    measure = _MEASURE_NAMES.get(measure, measure)
-    if bound in ("max", "min") and measure in measures:
+    if (limited := limited_measure(key)) is not None:
         options = dict(value) if isinstance(value, Mapping) else {"value": value}
         number = options.pop("value", None)
-        which = "at_most" if bound == "max" else "at_least"
+        which = "at_most" if key.startswith("max") else "at_least"
         with about(f"The requirement '{key}'"):
-            return Limit(measure, options=options, **{which: number})
+            return Limit(limited.name, options=options, **{which: number})
     spoken = [_PLAN_NAMES.get(name, name) for name in measures]
     if (name := _MEASURE_NAMES.get(key, key)) in measures:
         bound = "max" if measures[name].direction == "lower" else "min"
-        said = f"{bound}_{_PLAN_NAMES.get(name, name)}"
-        raise PlanError(f"There is no requirement '{key}'. Did you mean '{said}'?")
+        raise PlanError(
+            f"There is no requirement '{key}'. Did you mean '{limit_key(bound, name)}'?"
+        )
     known = [*models, *(f"max_{m}" for m in spoken), *(f"min_{m}" for m in spoken)]
     near = nearest_name(key, known)
     cure = (

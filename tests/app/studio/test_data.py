@@ -98,7 +98,7 @@ def test_a_way_of_reading_that_fails_is_said_and_can_be_changed(
 def test_what_was_found_out_is_said(open_studio, folder):
     text = "name;born;ort\nÄnne;01/02/1980;Köln\nBob;03/04/1981;Bonn\n"
     page = shown(open_studio(written(folder, "latin.csv", text, "cp1252")).get("/data"))
-    assert "looks like cp1252" in page
+    assert "read as cp1252" in page
     assert "born=%d/%m/%Y" in page
     assert "1980" not in page
 
@@ -232,7 +232,7 @@ def test_whose_a_row_is(browser):
     assert "email" not in project.plan.roles.identifiers
     browser.post("/data/whose", whose="once", unit=["email"])
     assert project.plan.roles.unit == "row"
-    assert [version.what for version in project.versions][:2] == ["whose a row is"] * 2
+    assert [version.what for version in project.versions][:2] == ["row ownership"] * 2
 
 
 @pytest.mark.parametrize(
@@ -253,7 +253,7 @@ def test_an_answer_that_is_none_is_refused(browser, fields):
 
 def test_the_mark_asks_whose_a_row_is(open_studio, people):
     browser = open_studio(people)
-    assert "whose is a row?" in shown(browser.get("/data"))
+    assert "whose are they?" in shown(browser.get("/data"))
     browser.post("/data/whose", whose="once")
     assert "whose is a row?" not in shown(browser.get("/data"))
 
@@ -297,7 +297,7 @@ def test_a_file_that_changes_is_read_again(open_studio, folder):
     written(folder, "a.csv", "a,b\n1,2\n3,4\n")
     assert "2 rows" in shown(browser.get("/data"))
     (folder / "a.csv").unlink()
-    assert "no file" in shown(browser.get("/data"))
+    assert "no longer where" in shown(browser.get("/data"))
 
 
 def test_a_folder_that_others_may_open_is_said(browser):
@@ -349,17 +349,17 @@ def test_texts_that_may_be_missing_are_pointed_out_and_added(open_studio, folder
     browser.post("/data/missing", sign=["k. A.", "?"])
     assert reading(browser)["missing_values"] == ["k. A.", "?"]
     after = browser.get("/data").text
-    assert "Are these missing?" in after  # one text is left
+    assert "Do these mean a missing value?" in after  # one text is left
     browser.post("/data/missing", sign="<b>zu schwer</b>")
     table = browser.studio.dataset.loaded(60).table
     assert table.kind("Gewicht kg") == "integer"
     assert table.column("Gewicht kg").missing_count == 4
-    assert "Are these missing?" not in browser.get("/data").text
+    assert "Do these mean a missing value?" not in browser.get("/data").text
 
 
 def test_no_text_chosen_is_refused(browser):
     assert "Choose the texts" in browser.post("/data/missing", code=422).text
-    assert "reload the page" in browser.post("/data/missing", code=422, sign="12").text
+    assert "Reload the page" in browser.post("/data/missing", code=422, sign="12").text
     assert browser.get("/data?texts=99&texts=x").status_code == 200
 
 

@@ -26,7 +26,7 @@ COLUMN = "/hierarchies/column?name="
 
 def alone(text):
     """The numbers on the rungs, in their order."""
-    return [int(n.replace(",", "")) for n in re.findall(r"<span>([\d,]+) alone</span>", text)]
+    return [int(n.replace(",", "")) for n in re.findall(r"<span>([\d,]+) unique</span>", text)]
 
 
 def plan_of(browser):
@@ -88,7 +88,7 @@ def test_a_level_that_is_chosen_is_that_of_a_generalized_table(browser):
     text = browser.get(f"{COLUMN}zip&levels=2.0.0.3.0").text
     assert alone(text)[3] == expected
     by_itself = Table(table.frame, Roles(quasi_identifiers=["zip"], unit="row"))
-    assert f"{by_itself.classes.uniques:,} by it only" in text
+    assert f"{by_itself.classes.uniques:,} by this column alone" in text
 
 
 def test_persons_are_counted_where_they_have_several_rows(open_studio, tmp_path):
@@ -140,9 +140,9 @@ def test_a_long_ladder_comes_in_pages_and_opens_by_group(browser):
     assert first.count('id="page-next"') == 1
     assert len(re.findall(r"<tr><td", first)) == 50
     second = browser.get(f"{COLUMN}zip&at=0&page=2").text
-    assert "goes on from the page before" in second
+    assert "continued from the previous page" in second
     under = browser.get(f"{COLUMN}zip&at=3&under=4.0").text
-    assert "Only what is under one group" in under
+    assert "Only one group is shown" in under
 
 
 def test_the_room_says_how_it_stands(browser, open_studio, people):
@@ -199,8 +199,8 @@ def test_calendar_units_are_chosen_for_dates(open_studio, tmp_path):
     ("fields", "word"),
     [
         ({"kind": "intervals", "widths": "0"}, "above 0"),
-        ({"kind": "intervals", "widths": "5, 7"}, "no multiple"),
-        ({"kind": "intervals", "widths": "wide"}, "numbers with commas"),
+        ({"kind": "intervals", "widths": "5, 7"}, "not a multiple"),
+        ({"kind": "intervals", "widths": "wide"}, "separated by commas"),
         ({"kind": "intervals", "widths": ", ".join(["5"] * 21)}, "1 to 20"),
         ({"kind": "intervals", "widths": "5", "origin": "1, 2"}, "one number"),
         ({"kind": "intervals", "widths": "inf"}, "finite"),
@@ -226,7 +226,7 @@ def test_without_a_step_the_hierarchy_waits_beside_the_plan(open_studio, people)
     assert kept == {"age": {"intervals": [10, 20]}}
     text = ROLES + '\n[[steps]]\nmethod = "generalize"\nk = 5\n'
     browser.studio.project.replace_plan(text, based_on=browser.studio.project.version.number)
-    assert "kept beside the plan" in browser.get("/hierarchies").text
+    assert "saved with the project" in browser.get("/hierarchies").text
     browser.post("/hierarchies/use")
     assert hierarchy_of(browser, "age") == Hierarchy.intervals([10, 20])
     assert browser.studio.project.settings["hierarchies"] == {}
@@ -236,7 +236,7 @@ def test_a_hierarchy_is_left_to_shoal_again(browser):
     browser.post("/hierarchies/rule", name="age", kind="intervals", widths="7")
     browser.post("/hierarchies/reset", name="age")
     assert not plan_of(browser).steps[0].hierarchies
-    assert "Shoal proposes it" in browser.get(f"{COLUMN}age").text
+    assert "Shoal proposes this" in browser.get(f"{COLUMN}age").text
 
 
 # -- lists
@@ -320,11 +320,11 @@ def test_levels_are_put_in_and_taken_out():
 @pytest.mark.parametrize(
     ("what", "level", "nodes", "name", "word"),
     [
-        ("join", 1, {0, 1}, "D", "has this name already"),
-        ("rename", 1, {0}, "C", "has this name already"),
-        ("rename", 1, {0, 1}, "Q", "rename one"),
-        ("rename", 0, {0}, "Q", "select groups"),
-        ("split", 0, {0}, "", "select groups"),
+        ("join", 1, {0, 1}, "D", "already has this name"),
+        ("rename", 1, {0}, "C", "already has this name"),
+        ("rename", 1, {0, 1}, "Q", "Rename one"),
+        ("rename", 0, {0}, "Q", "Select groups"),
+        ("split", 0, {0}, "", "Select groups"),
         ("join", 1, set(), "Q", "Nothing is selected"),
         ("join", 1, {7}, "Q", "not in the list"),
         ("join", 3, {0}, "Q", "no such level"),
@@ -344,7 +344,7 @@ def test_selected_nodes_are_of_one_level_of_this_version(browser):
     assert "one level" in edit(browser, "join", ["0.0", "1.0"], "Q", code=422).text
     assert "no such change" in edit(browser, "burn", ["0.0"], code=422).text
     old = {"name": "occupation", "do": "join", "node": "0.0", "label": "Q", "version": 1}
-    assert "meanwhile" in browser.post("/hierarchies/edit", 409, **old).text
+    assert "in the meantime" in browser.post("/hierarchies/edit", 409, **old).text
     assert "is a rule" in edit(browser, "join", ["0.0"], "Q", column="age", code=422).text
 
 
@@ -377,7 +377,7 @@ def test_a_file_is_imported_and_says_what_it_lacks(browser, people):
     browser.post("/hierarchies/import", name="marital", file=str(people.with_name("marital.csv")))
     assert file_of(browser, "marital") == "marital-1.csv"
     text = browser.get(f"{COLUMN}marital").text
-    assert "The list lacks 1\u202fvalue" in text.replace("\xa0", "\u202f")
+    assert "The list does not have 1\u202fvalue" in text.replace("\xa0", "\u202f")
     browser.post("/hierarchies/cover", name="marital")
     table = browser.studio.dataset.loaded().table
     assert hierarchy_of(browser, "marital").uncovered(table, "marital") == 0
@@ -386,7 +386,7 @@ def test_a_file_is_imported_and_says_what_it_lacks(browser, people):
 @pytest.mark.parametrize(
     ("content", "word"),
     [
-        ("a;b;*\nc;*\n", "number of fields"),
+        ("a;b;*\nc;*\n", "as many fields"),
         ("x;A;Z;*\ny;A;W;*\n", "do not nest"),
         ("nobody;A;*\nnoone;A;*\n", "lists none"),
         ("", "is empty"),
@@ -419,7 +419,7 @@ def test_a_file_that_is_gone_leaves_a_way_out(browser, open_studio, people):
     text = browser.get(f"{COLUMN}occupation").text
     assert 'id="reset"' in text
     browser.post("/hierarchies/reset", name="occupation")
-    assert "Shoal proposes it" in browser.get(f"{COLUMN}occupation").text
+    assert "Shoal proposes this" in browser.get(f"{COLUMN}occupation").text
 
 
 def test_a_list_of_20000_values_is_edited(open_studio, tmp_path):
@@ -466,7 +466,7 @@ def test_an_address_that_means_nothing_is_refused_in_a_sentence(browser, path):
 def test_an_unknown_column_cannot_be_changed(browser):
     for action in ("rule", "propose", "reset", "list", "import", "cover", "edit"):
         answer = browser.post(f"/hierarchies/{action}", 422, name="unknown")
-        assert "no quasi-identifier" in answer.text
+        assert "not a quasi-identifier" in answer.text
 
 
 def test_people_alone_are_those_that_the_measure_finds_with_persons(open_studio, tmp_path):

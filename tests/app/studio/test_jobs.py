@@ -254,7 +254,7 @@ def test_a_port_that_is_taken_is_one_sentence(server, shoal_process, tmp_path):
     (tmp_path / "p").mkdir()
     done = shoal_process("studio", "p", "--no-browser", "--port", server.port)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
-    assert f"Port {server.port} is taken" in done.stderr
+    assert f"Port {server.port} is in use" in done.stderr
 
 
 def test_the_page_that_opens_the_browser_is_private_and_gone_once_entered(people, tmp_path):

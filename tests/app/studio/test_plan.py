@@ -77,8 +77,8 @@ def test_every_method_and_model_has_its_words():
 def test_cards_show_steps_in_order_with_their_columns(two):
     text = text_of(two.get("/plan"))
     assert text.index("1 Round") < text.index("2 Generalization")
-    assert "Nobody stands in a crowd below 5." in text
-    assert two.get("/plan").text.count("It works on") == 2
+    assert "Nobody is in a crowd smaller than 5." in text
+    assert two.get("/plan").text.count("Works on") == 2
 
 
 def test_only_methods_that_fit_are_offered(open_studio, people):
@@ -293,7 +293,7 @@ def test_a_step_that_another_tab_changed_is_not_overwritten(two):
     other = step_form(two, 1, **_shown_form(two, "step-1")) | {"p.k": "7"}
     two.post("/plan/steps/change", **other)
     answer = two.post("/plan/steps/change", 409, **stale)
-    assert "changed meanwhile" in answer.text
+    assert "changed in the meantime" in answer.text
     assert steps_of(two)[1]["k"] == 7
 
 
@@ -330,10 +330,11 @@ def test_a_step_broken_in_an_editor_is_shown_and_can_be_mended(two):
 
 
 def test_requirements_are_said_in_words():
-    assert in_words("k_anonymity", {"k": 5}) == "Nobody stands in a crowd below 5."
+    assert in_words("k_anonymity", {"k": 5}) == "Nobody is in a crowd smaller than 5."
     asked = {"k": 5, "of": "histories"}
-    assert in_words("k_anonymity", asked) == "Nobody stands in a crowd below 5 (of histories)."
-    assert in_words("max_linkage_rate", {"value": 0.05}) == "At most 5\u00a0% right links."
+    assert in_words("k_anonymity", asked) == "Nobody is in a crowd smaller than 5 (of histories)."
+    linkage = in_words("max_linkage_rate", {"value": 0.05})
+    assert linkage == "At most 5\u00a0% right links by distance."
     assert in_words("beta_likeness", {"beta": 1}).count("2 times") == 1
     assert in_words("max_suda", {"value": 0.2}).endswith(": at most 0.2.")
 
@@ -363,7 +364,7 @@ def test_requirements_are_changed_and_removed(two):
     stale = version_of(two)
     two.post("/plan/require/remove", **form, version=stale)
     assert required_of(two) == {}
-    assert "Nothing is required" in two.get("/plan").text
+    assert "requires nothing" in two.get("/plan").text
     two.post("/plan/require/remove", 409, **form, version=stale)
 
 

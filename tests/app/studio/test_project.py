@@ -104,7 +104,7 @@ def test_the_text_of_a_tab_that_is_behind_is_refused(browser):
     behind = browser.studio.project.version.number
     browser.post("/data/whose", whose="several", unit="email")
     answer = browser.post("/plan/text", 409, text=PLAN, version=behind)
-    assert "changed meanwhile" in answer.text
+    assert "changed in the meantime" in answer.text
     assert browser.studio.project.plan.roles.unit == ("email",)
 
 
@@ -126,7 +126,7 @@ def test_an_edit_from_outside_is_a_version(browser):
     before = project.version
     (project.folder / "plan.toml").write_text(PLAN.replace("k_anonymity = 5", "k_anonymity = 6"))
     assert "k_anonymity = 6" in browser.get("/data").text
-    assert (project.version.what, project.undoable) == ("edited outside of the studio", before)
+    assert (project.version.what, project.undoable) == ("edited outside the studio", before)
     browser.post("/history/go", version=before.number, back="/data")
     assert required(project) == 5
     assert "k_anonymity = 5" in (project.folder / "plan.toml").read_text()
@@ -268,8 +268,8 @@ def test_a_full_disk_is_a_sentence_and_keeps_what_there_is(browser, full_disk):
         browser.studio.start("assess", "Measure")
     resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
     assert [answer.status_code for answer in answers] == [422, 200, 200]
-    assert "not kept" in answers[0].text
-    assert "cannot begin" in str(started.value)
+    assert "not saved" in answers[0].text
+    assert "cannot start" in str(started.value)
     assert state(project.folder) == before
     again = Project(project.folder)
     assert (again.version.plan, len(again.versions)) == (
@@ -368,8 +368,8 @@ def test_a_second_studio_is_refused_while_the_first_works(people):
         )
         said = " ".join(second.stderr.split())
         assert (second.returncode, second.stdout) == (2, "")
-        assert f"open already, in the studio at {server.origin} (process" in said
-        assert f"(process {server.process.pid}); go on in the browser that has it" in said
+        assert f"already open in the studio at {server.origin} (process" in said
+        assert f"(process {server.process.pid}). Continue in the browser that has it" in said
         assert "enter" not in said  # nothing that opens it
         assert server.get("/history")
         server.close()
@@ -381,7 +381,7 @@ def test_a_second_studio_is_refused_while_the_first_works(people):
 
 def test_a_lock_is_let_go(project):
     with project.held() as say:
-        with pytest.raises(InputError, match="being opened by another studio"), project.held():
+        with pytest.raises(InputError, match="Another studio is opening"), project.held():
             pass
         say(8123)
         said = rf"127.0.0.1:8123 \(process {os.getpid()}\)"

@@ -69,10 +69,10 @@ def test_what_is_verified_is_told_line_by_line(written):
 
 def test_the_checklist_names_what_is_left(browser):
     text = browser.get("/release").text
-    assert "Each row is another person" in _point(text, "It is said whose a row is")
+    assert "Each row is a different person" in _point(text, "Row ownership is declared")
     assert "blocks" not in _point(text, "Every column has a role")
-    assert "0 of" in _point(text, "Reasons are written")
-    assert "Unknown" in _point(text, "What is required holds")
+    assert "0 of" in _point(text, "Reasons are written down")
+    assert "was not compared" in _point(text, "The requirements hold")
     assert "no earlier release" in _point(text, "Earlier releases are compared")
     assert "recipient and purpose" in _point(text, "Recipient and purpose are written")
 
@@ -99,14 +99,14 @@ def test_reasons_and_purpose_that_are_written_are_done(browser):
 
     browser.studio.project.change("reasons", edit)
     text = browser.post("/release/begin", recipient="the public", purpose="research").text
-    assert "Each role has one" in _point(text, "Reasons are written")
+    assert "Each role has one" in _point(text, "Reasons are written down")
     assert ">done<" in _point(text, "Recipient and purpose are written")
     assert browser.studio.project.settings["release"]["recipient"] == "the public"
 
 
 def test_a_plan_that_requires_nothing_is_said(open_studio, people):
     browser = open_studio(people, ROLES)
-    assert "requires nothing" in _point(browser.get("/release").text, "What is required holds")
+    assert "requires nothing" in _point(browser.get("/release").text, "The requirements hold")
 
 
 @pytest.mark.parametrize("fields", [{"format": "exe"}, {"title": "x" * 3000}])
@@ -194,7 +194,7 @@ def test_a_release_shows_folders_checks_commands_and_report(browser, released, p
                  f"shoal sign {folder} --key", f"shoal verify {folder} --original {people}",
                  "not signed yet", f'src="/release/{released.id}/report" sandbox'):  # fmt: skip
         assert word in text
-    assert "nothing changed" in browser.get("/release").text
+    assert ">none</span>" in browser.get("/release").text
 
 
 def test_the_report_may_do_nothing_and_be_framed_here_alone(browser, released):
@@ -229,9 +229,9 @@ def test_what_changed_since_is_said(browser, released, people):
     project.replace_plan(commented, based_on=project.version.number)
     assert "changed since" not in browser.get(f"/release/{released.id}").text
     project.replace_plan(PLAN.replace("k = 5", "k = 7"), based_on=project.version.number)
-    assert "The plan was changed since" in browser.get(f"/release/{released.id}").text
+    assert "The plan has changed since" in browser.get(f"/release/{released.id}").text
     people.write_text(people.read_text(encoding="utf-8") + "\n", encoding="utf-8")
-    assert "The table was changed since" in browser.get(f"/release/{released.id}").text
+    assert "The table has changed since" in browser.get(f"/release/{released.id}").text
 
 
 def test_a_signature_is_shown_after_it_was_made(browser, released, tmp_path):
@@ -252,15 +252,15 @@ def test_a_release_is_verified_again_on_request(browser, released):
     browser.wait(browser.studio.jobs.latest("verify"))
     text = browser.get(f"/release/{released.id}").text
     assert "✗ failed" in text
-    assert "Not known to hold" in text
+    assert "Not verified" in text
 
 
 @pytest.mark.parametrize("content", ["", "[1]", '{"checks": {"checks": [1, {"name": 2}]}}'])
 def test_a_damaged_result_spoils_nothing(browser, released, content):
     (released.folder / "result.json").write_text(content, encoding="utf-8")
     text = browser.get(f"/release/{released.id}").text
-    assert "no longer on record" in text
-    assert "not known to hold" in browser.get("/release").text
+    assert "The record of the checks is gone" in text
+    assert "not verified" in browser.get("/release").text
 
 
 def test_a_release_whose_folder_is_gone_is_not_listed(browser, released):

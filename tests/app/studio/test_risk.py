@@ -50,7 +50,7 @@ def test_numbers_in_words(found, alone, right):
 
 def test_the_most_exposed_of_a_population():
     assert population_in_words(crowd(of_12=24)) == "the most exposed person is 1 of about 12"
-    assert "only one" in population_in_words(crowd(of_1=1, of_9=9))
+    assert "unique" in population_in_words(crowd(of_1=1, of_9=9))
 
 
 def test_the_cards_say_what_the_measures_measure(browser):
@@ -60,7 +60,7 @@ def test_the_cards_say_what_the_measures_measure(browser):
     assert f"right for about {expected:,} of 2,000 people" in text
     for chance in (2, 5, 10, 20):
         at_risk = risk.records_at_risk(table, threshold=1 / chance).details["records"]
-        assert re.search(rf"1 in {chance} (one|fewer)[\w ]*? {at_risk:,} ", text)
+        assert re.search(rf"1 in {chance} (alone|fewer)[\w ]*? {at_risk:,} ", text)
 
 
 @pytest.mark.parametrize("unit", ["row", ["id"]])
@@ -88,7 +88,7 @@ def test_what_the_intruder_knows_is_in_the_address(browser):
     table = browser.studio.dataset.loaded().with_roles(
         Roles(quasi_identifiers=["age", "occupation"])
     )
-    assert f"{table.classes.uniques:,} of 2,000 people have nobody beside them" in words(less)
+    assert f"{table.classes.uniques:,} of 2,000 people share their values" in words(less)
     nothing = words(browser.get("/risk?chosen=1").text)
     assert "smallest crowd has 2,000 people" in nothing
     odd = browser.get("/risk", params={"chosen": "1", "known": SCRIPT}).text
@@ -96,7 +96,7 @@ def test_what_the_intruder_knows_is_in_the_address(browser):
 
 
 def test_the_share_of_the_population_makes_the_journalist(browser):
-    assert "Not told yet" in browser.get(ASK).text
+    assert "Not known yet" in browser.get(ASK).text
     table = browser.studio.dataset.loaded().with_roles(
         Roles(quasi_identifiers=["age", "occupation"])
     )
@@ -141,7 +141,7 @@ def test_people_with_several_rows_are_where_their_crowd_is_smallest(open_studio,
     source.parent.mkdir()
     source.write_text("who,age\n1,30\n1,31\n2,30\n3,30\n", encoding="utf-8")
     browser = open_studio(source, '[roles]\nunit = "who"\nquasi_identifiers = ["age"]\n')
-    assert "1 of 3 people have nobody beside them" in words(browser.get("/risk").text)
+    assert "1 of 3 people share their values" in words(browser.get("/risk").text)
 
 
 def test_the_mark_counts_nothing_by_itself(browser):
@@ -173,7 +173,7 @@ def test_an_assessment_runs_aside_and_is_found_again(browser, open_studio, peopl
     text = browser.get("/risk").text
     assert "What crowds reveal about sensitive columns" in text
     assert "Marketer risk" in text
-    assert "1 of the columns only" in text
+    assert "only 1 of the columns" in text
     assert "roles have changed" not in text
     again = open_studio(people)  # the same folder, as after a restart
     assert "Marketer risk" in again.get("/risk").text

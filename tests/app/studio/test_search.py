@@ -109,7 +109,7 @@ def test_the_grid_can_be_walked_by_addresses(searching):
     assert re.search(r'<td class="allowed[^"]* here"', here)
     other = counted(searching, "/search?k=5&limit=0.02&down=0&across=1&l2=3").text
     assert 'id="level-2"' in other
-    assert "Level 3 of 3: 1\u00a0different value" in unescape(other)
+    assert "Level 3 of 3: 1\u00a0distinct value" in unescape(other)
 
 
 @pytest.mark.parametrize(
@@ -144,8 +144,8 @@ def test_levels_are_written_into_the_plan(searching):
 def test_a_plan_without_a_step_is_searched_by_its_requirements(open_studio, people):
     browser = open_studio(people, FEW_ROLES + "[require]\nk_anonymity = 7\nl_diversity = 2\n")
     text = text_of(counted(browser))
-    assert "From the requirements of the plan" in text
-    assert "Its models are asked of every crowd too" in text
+    assert "Taken from the plan" in text
+    assert "Every crowd must also satisfy its privacy models" in text
     names = {"l0": 4, "l1": 1, "l2": 4}
     browser.post("/search/use-levels", k="7", limit="0.5", **names)
     (step,) = browser.studio.project.plan.to_dict()["steps"]
@@ -267,7 +267,7 @@ def test_plans_are_drawn_and_can_be_looked_at(tuned):
     page = tuned.get("/search/tune?job=20260101-000000-tune-0001")
     assert page.text.count('class="spot') == 3
     assert 'data-limit="risk"' in page.text
-    assert "Go on" in page.text
+    assert "Resume" in page.text
     chosen = text_of(tuned.get("/search/tune?job=20260101-000000-tune-0001&plan=1"))
     assert 'method = "swap"' in chosen
     assert (
@@ -321,8 +321,8 @@ def test_without_the_extra_the_page_says_what_to_install(searching, monkeypatch)
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        ({"target": "diagnosis"}, "whom the search never saw its utility (predictive performance)"),
-        ({"utility": "nonuniform_entropy"}, "masked its utility (1 - share of information lost"),
+        ({"target": "diagnosis"}, "the search never saw, its utility (predictive performance)"),
+        ({"utility": "nonuniform_entropy"}, "masked, its utility (1 - share of information lost"),
     ],
 )
 def test_plans_are_tried_for_real_and_a_stopped_search_goes_on(open_studio, people, asked, said):

@@ -309,7 +309,7 @@ def test_a_path_that_an_editor_wrote_is_held_to_the_same(roots, people, tmp_path
     folder = roots.studio.project.folder
     for path in (tmp_path / "secret.csv", people.parent / "pipe.csv", "/dev/zero", "/etc/passwd"):
         (folder / "studio.toml").write_text(f'[source]\npath = "{path}"\n')
-        with pytest.raises(InputError, match=r"below|no file"):
+        with pytest.raises(InputError, match=r"below|not a file"):
             roots.studio.dataset.loaded(1.0)
         assert roots.client.get("/data").status_code in (200, 422)
 

@@ -23,7 +23,7 @@ def table(age, ill, sex=None, roles=ROLES):
 
 
 def crowd(rows=400, seed=1):
-    """Illness follows age, but for noise; sex says nothing."""
+    """Illness follows age, apart from noise; sex is unrelated."""
     random = np.random.default_rng(seed)
     age = random.integers(20, 80, rows)
     ill = np.where(age + random.normal(0, 8, rows) > 50, "yes", "no")

@@ -1,4 +1,4 @@
-"""Attribute disclosure: what a guess is, what it is judged by, and what is refused."""
+"""Attribute inference: guesses, their baselines, and what is refused."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class TestByLinkage:
         assert "no better than" in found.warnings[0]
 
     def test_the_truth_is_the_persons_own_value(self):
-        """Secrets that changed hands are wrong guesses, though every row is found."""
+        """Secrets that changed hands are wrong guesses, although every row is found."""
         original = table([30, 40, 50, 60], ["a", "b", "b", "b"])
         masked = original.with_cells_of({"ill": np.array([1, 0, 2, 3])})
         assert attribute_inference(original, masked, attack="distance").per_record.tolist() == [
@@ -45,7 +45,7 @@ class TestByLinkage:
 
     @pytest.mark.parametrize("attack", ["probabilistic", "similarity"])
     def test_other_linkages(self, attack):
-        """Who agrees in both columns is found; of two with the same secret either will do."""
+        """A person who matches in both columns is found; with equal secrets, either will do."""
         original = table([30, 30, 50, 70], ["a", "a", "b", "c"], list("ffmf"))
         found = attribute_inference(original, original, attack=attack)
         assert found.per_record.tolist() == [1, 1, 1, 1]
@@ -66,7 +66,7 @@ class TestByLinkage:
 
 class TestByModel:
     def test_it_generalizes_and_says_so(self):
-        """Secrets that follow what is known are guessed also by who did not see the record."""
+        """Models that did not see the record also guess secrets that follow from what is known."""
         original = crowd(2000)
         found = attribute_inference(original, original)
         facts = found.details["secrets"]["ill"]
@@ -80,7 +80,7 @@ class TestByModel:
         assert found.details["lift"] == pytest.approx(lift)
 
     def test_what_says_nothing_gives_the_most_frequent_value(self):
-        """Sex alone tells nothing of the illness."""
+        """Sex alone reveals nothing about the illness."""
         original = crowd(2000)
         found = attribute_inference(original, original, known=["sex"])
         assert found.value == pytest.approx(found.baseline, abs=0.02)
@@ -99,7 +99,7 @@ class TestByModel:
         assert found.value == attribute_inference(original, original).value
 
     def test_a_control_group_from_the_same_draw_as_the_table_is_no_worse(self):
-        """A release that has nothing to do with the table: both are guessed alike."""
+        """An unrelated release: members and control are guessed equally well."""
         original, others, unrelated = crowd(1500), crowd(1500, seed=2), crowd(1500, seed=3)
         facts = attribute_inference(original, unrelated, control=others).details["secrets"]["ill"]
         low, high = facts["control"]["interval"]
@@ -149,13 +149,13 @@ class TestByModel:
         assert (found.value, found.baseline, found.details["lift"]) == (0.75, 0.75, 0)
 
     def test_values_that_nobody_released_are_between_their_neighbours(self):
-        """Persons of ages that no record has; records of one age tell the next one."""
+        """No record has these persons' ages; a record of one age predicts the next one."""
         original = table([21, 29, 61, 69], ["a", "a", "b", "b"])
         masked = table([20, 30, 60, 70] * 30, ["a", "a", "b", "b"] * 30)
         assert attribute_inference(original, masked).value == 1
 
     def test_rare_values_of_a_secret_without_an_order_are_not_guessed(self):
-        """150 names: the 100 first are learnt, and the tables stay small."""
+        """Of 150 names, the model learns the first 100, and the tables stay small."""
         names = [f"name {i:03}" for i in range(150)]
         original = table(np.repeat(np.arange(150), 2), np.repeat(names, 2))
         found = attribute_inference(original, original)
@@ -253,7 +253,7 @@ class TestInPlans:
         ],
     )
     def test_a_claim_is_found_again_in_the_files(self, tmp_path, measure, options):
-        """Whoever verifies has other rows in another order, and must measure the same."""
+        """A verifier has other rows in another order, but must measure the same."""
         original = crowd(400)
         plan = Plan([Swap(k=4)], require=[Limit(measure, at_most=1, options=options)])
         release = protect(original, plan)

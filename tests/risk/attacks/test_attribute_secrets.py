@@ -1,4 +1,4 @@
-"""Attribute disclosure: secrets of every kind, and released labels that are coarser."""
+"""Attribute inference: secrets of every kind, and released labels that are coarser."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .crowds import ROLES, crowd, table
 
 class TestSecrets:
     def test_the_one_with_the_largest_lift_is_the_value(self):
-        """A rare secret is guessed most often, and that is no achievement."""
+        """A rare secret is guessed most often, which is no achievement."""
         ages = [30, 30, 40, 40, 50, 50, 60, 60]
         roles = Roles(quasi_identifiers=["age"], sensitive=["rare", "ill", "blind"])
         original = Table(
@@ -61,7 +61,7 @@ class TestSecrets:
         assert found.details["secrets"]["ill"]["released"] is False
 
     def test_a_secret_that_was_taken_out_is_no_excuse_for_another(self):
-        """The other one is guessed worse than blindly, which is not the 0 of what is gone."""
+        """The other secret is guessed worse than blindly, but a removed one has 0."""
         roles = Roles(quasi_identifiers=["age"], sensitive=["ill", "sex"])
         original = table([30] * 4 + [40] * 3, list("aaabbba"), roles=roles)
         masked = table([40] * 4 + [30] * 3, list("aaaabbb"), roles=roles).paired(original)
@@ -87,7 +87,7 @@ class TestSecrets:
 
     @pytest.mark.parametrize("kind", ["numbers", "dates", "large"])
     def test_a_quantity_is_right_in_the_right_part(self, kind):
-        """100 values in 4 parts of 25: a guess 20 off is right for 5 of 25, whatever the scale."""
+        """100 values in 4 parts of 25: a guess 20 off is right for 5 of 25, at any scale."""
         values = {
             "numbers": [float(i) for i in range(100)],
             "dates": [dt.date(2000, 1, 1) + dt.timedelta(days=i) for i in range(100)],
@@ -101,7 +101,7 @@ class TestSecrets:
         assert found.baseline == pytest.approx(0.25)
 
     def test_parts_are_of_the_ranks_in_their_middle(self):
-        """Against a plain count, on values with ties, for released values that nobody had too."""
+        """Compared with a plain count on values with ties, including released values nobody had."""
         from shoal.risk.attacks._learnt_guesses import members_and_control
 
         random = np.random.default_rng(4)
@@ -157,7 +157,7 @@ class TestCoarser:
             attribute_inference(original, apart, attack=attack)
 
     def test_others_and_members_are_mapped_alike(self):
-        """Labels that depend on the secret give members away, who alone have one of their own."""
+        """Labels that depend on the secret reveal members, who alone have their own label."""
         original = table([30] * 6, list("aaaabb"))
         codes = np.array([0, 0, 0, 0, 1, 1])
         masked = original.with_labels("age", ["[30, 31)", "[30, 32)"], codes)
@@ -168,7 +168,7 @@ class TestCoarser:
         assert found.details["secrets"]["ill"]["control"]["accuracy"] == 0.5
 
     def test_a_secret_that_was_made_coarser(self):
-        """The guess is the interval, and it is right where the person's value lies in it."""
+        """The guess is the interval, and it is right if the person's value lies in it."""
         roles = Roles(quasi_identifiers=["age"], sensitive=["ill"])
         original = table([1, 2, 3, 4], [11, 12, 25, 38], roles=roles)
         masked = Hierarchy.intervals([10]).generalize(original, "ill", 1)

@@ -14,7 +14,7 @@ ROLES = Roles(quasi_identifiers=["a", "b"], sensitive=["ill"])
 
 
 def people(rows, seed, *, rule=0.0):
-    """A disease by chance or, in a share of the cases, by a rule that all people follow."""
+    """A disease by chance or, in a share of the cases, by a rule that applies to everyone."""
     rng = np.random.default_rng(seed)
     b = rng.choice(["x", "y", "z"], rows)
     ill = np.where(rng.random(rows) < rule, b, rng.choice(["x", "y", "z"], rows))
@@ -39,7 +39,7 @@ def test_a_copy_tells_the_secret(persons, control):
         found = inference(persons, persons, **more)
         assert found.details["success"] == 1.0
         assert found.value == 1.0
-    assert found.details["blind"] == pytest.approx(0.1, abs=0.03)  # 5 percent to both sides
+    assert found.details["blind"] == pytest.approx(0.1, abs=0.03)  # 5 percent on both sides
     assert found.details["control"] == pytest.approx(0.1, abs=0.03)
 
 
@@ -53,7 +53,7 @@ def test_shuffled_secrets_tell_nothing(persons, control):
 
 
 def test_what_is_known_of_everybody_is_no_risk_of_the_table():
-    """A rule that holds for control persons as well is seen without them as risk, and not with."""
+    """A rule that also holds for control persons counts as risk without them, but not with them."""
     original, control, release = (people(900, seed, rule=0.9) for seed in (1, 2, 3))
     alone = inference(original, release)
     assert alone.interval[0] > 0.5

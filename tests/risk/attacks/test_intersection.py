@@ -27,7 +27,7 @@ def people(rows, seed=1):
 
 @pytest.fixture(scope="module")
 def releases():
-    """Two releases of one table, each 6-anonymous, by other algorithms."""
+    """Two releases of one table, each 6-anonymous, from different algorithms."""
     original = people(500)
     made = [
         Generalize(algorithm=algorithm, k=6).fit_transform(original)
@@ -38,7 +38,7 @@ def releases():
 
 
 def by_brute_force(releases, name):
-    """For each person in all releases the crowd, and the values that every class has."""
+    """For each person in all releases, the crowd and the values that every class has."""
     keys = sorted(set.intersection(*(set(one.row_key.tolist()) for one in releases)))
     crowds, left = [], []
     for key in keys:
@@ -115,12 +115,12 @@ def test_who_is_not_in_all_releases_is_not_judged(releases):
 
 
 def test_changed_secrets_are_not_disclosed_by_what_is_common():
-    """One value is common to both classes, and it is not that of the person any more."""
+    """Both classes share one value, but it is no longer that of the person."""
     frame = pl.DataFrame({"age": [1, 1, 2, 2], "zip": ["a"] * 4, "ill": ["p", "q", "r", "s"]})
     first = Table(frame, ROLES)
     second = first.with_cells_of({"ill": np.array([1, 2, 2, 3])})  # q r r s
     found = intersection([first, second], attack="values")
-    # the first two share q alone, which is now the first's; the others keep r and s
+    # the first two only share q, which is now the first's; the others keep r and s
     assert found.per_record.tolist() == [0.0, 0.0, 0.0, 0.0]
     third = first.with_cells_of({"ill": np.array([0, 3, 2, 0])})  # p s r p
     found = intersection([first, third], attack="values")

@@ -1,4 +1,4 @@
-"""Interval disclosure against a plain reading of its definition, and what it refuses."""
+"""Interval disclosure: compared with a plain reading of its definition, and its refusals."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def replaced(original, x):
 
 
 def by_ranks(before, after, percent):
-    """Each record by itself, in plain Python: the masked values that are so many ranks away."""
+    """Each record separately, in plain Python: the masked values that many ranks away."""
     ordered = sorted(value for value in after if value is not None)
     reach = math.floor(percent * len(ordered) / 100 + 1e-9)
     told = []
@@ -50,7 +50,7 @@ def by_deviations(before, after, percent):
 
 
 def widths_of_groups(before, after):
-    """For each record what the values behind its released value span, that one included."""
+    """For each record, the span of the values behind its released value, including itself."""
     spans = []
     for new in after:
         behind = [old for old, other in zip(before, after, strict=True) if other == new]
@@ -126,7 +126,7 @@ class TestWhatIsTold:
             assert interval_disclosure(original, original, interval=interval, percent=0).value == 1
 
     def test_noise_is_as_wide_as_it_is(self):
-        """A value of its own for each record is no group that tells it."""
+        """If every record has its own value, no group discloses it."""
         original = table([0.0, 10.0, 20.0, 30.0])
         masked = replaced(original, [1.0, 9.0, 22.0, 30.0])
         facts = interval_disclosure(original, masked, interval="groups").details
@@ -175,7 +175,7 @@ class TestWhatIsTold:
         original = table([1, 2, 3, 4])
         found = interval_disclosure(original, original.keep(np.array([True, False, True, False])))
         assert found.per_record.tolist() == [1, 0, 1, 0]
-        assert found.baseline == 1 / 8  # one value in four, of half of the persons
+        assert found.baseline == 1 / 8  # one value in four, for half of the persons
         assert "2 records of 4 persons" in found.warnings[0]
         assert interval_disclosure(original, original.drop(["x"])).value == 0
 
@@ -201,7 +201,7 @@ class TestWhatIsTold:
         assert interval_disclosure(original, masked, percent=0).per_record.tolist() == [0, 0, 1]
 
     def test_an_interval_without_width_that_misses_discloses_nothing(self):
-        """Rounded values have windows of one value, which is not the original's."""
+        """Rounded values have windows of one value, which is not that of the original."""
         original = table([1, 4, 6, 9])
         found = interval_disclosure(original, Round(base=5).fit_transform(original))
         assert (found.value, found.details["zero_width"]) == (0, 0)

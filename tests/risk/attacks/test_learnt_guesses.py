@@ -1,4 +1,4 @@
-"""What a model of a release learns from, and what it is told of people."""
+"""What a model learns from a release, and how people are coded for it."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from shoal.risk.attacks._learnt_guesses import (
     coded_column,
     features_of,
     learn,
-    learnt_rows,
     members_and_control,
+    training_rows,
 )
 
 
@@ -65,7 +65,7 @@ class TestReleasedTerms:
         assert first.people.tolist() == second.people.tolist()
 
     def test_others_are_mapped_by_what_was_released_of_members(self):
-        """A value between two is taken for the lower one; one below all for the lowest."""
+        """A value between two counts as the lower one, and one below all as the lowest."""
         original, masked = self.coarse()
         control = table(x=[1, 11, 18, 99, None])
         found = terms_of(original, masked, control=control)
@@ -109,7 +109,7 @@ def terms(people, records, *, ordered):
 
 class TestFeatures:
     def test_trees_get_ranks_among_what_was_released(self):
-        """A value between two released ones lies between their ranks; others are as missing."""
+        """A value between two released ones lies between their ranks; others count as missing."""
         columns = [
             terms([3, 5, 9, -1, 0], [3, 9, 3], ordered=True),
             terms([3, 5, 9, -1, 0], [3, 9, 3], ordered=False),
@@ -143,7 +143,7 @@ class TestFeatures:
                 assert np.isfinite(people).all()
 
 
-class TestLearnt:
+class TestLearned:
     def test_the_order_of_records_does_not_matter(self):
         random = np.random.default_rng(1)
         features = random.integers(0, 9, (300, 3)).astype(float)
@@ -166,12 +166,12 @@ class TestLearnt:
         monkeypatch.setattr(_learnt_guesses, "_LEAST_LEARNT_FROM", 20)
         masked = table(x=range(100))
         own = np.array([97, -1, 3])
-        rows = learnt_rows(masked, own)
+        rows = training_rows(masked, own)
         assert len(rows) == len(set(rows.tolist())) == 40
         assert {97, 3} <= set(rows.tolist())
-        assert learnt_rows(masked, own).tolist() == rows.tolist()
-        assert len(learnt_rows(masked, own, models=3)) == 20
-        assert len(learnt_rows(masked.keep(np.arange(100) < 15), own[:0])) == 15
+        assert training_rows(masked, own).tolist() == rows.tolist()
+        assert len(training_rows(masked, own, models=3)) == 20
+        assert len(training_rows(masked.keep(np.arange(100) < 15), own[:0])) == 15
 
     def test_a_learner_that_stops_early_is_told(self):
         linear = pytest.importorskip("sklearn.linear_model", reason="scikit-learn is missing")

@@ -19,7 +19,7 @@ def table(frame):
 
 
 def people(rows, seed):
-    """Each half tells a person apart; the halves have little to do with each other."""
+    """Each half distinguishes a person; the halves have little to do with each other."""
     rng = np.random.default_rng(seed)
     return table(
         pl.DataFrame(
@@ -51,7 +51,7 @@ def test_a_copy_links(persons, control):
 
 
 def test_equal_halves_count_by_chance():
-    """Two people with equal left halves: the right one is taken in half of the cases."""
+    """Two people with equal left halves: the right one is chosen half of the time."""
     original = table(pl.DataFrame({"a": [1, 1, 2], "b": ["x", "y", "z"]}))
     found = linkability(original, original)
     assert found.details["success"] == pytest.approx((0.5 + 0.5 + 1) / 3)
@@ -75,7 +75,7 @@ def test_other_people_do_not_link(persons, control):
 
 
 def test_masking_parts_the_halves(persons):
-    """One half swapped within groups of five; boxes of ten hold ten equal records."""
+    """One half was swapped within groups of five; boxes of ten contain ten equal records."""
     swapped = Swap(k=5, columns=["a", "b"]).fit_transform(persons)
     found = linkability(persons, swapped, left=["a", "b"], right=["c", "d"])
     assert 0.1 < found.value < 0.35
@@ -111,7 +111,7 @@ def test_the_columns_are_dealt_out_by_what_they_tell(persons):
 def test_a_source_of_which_nothing_is_left_links_nothing(persons):
     found = linkability(persons, persons.drop(["a", "d"]))
     assert found.value == 0.0
-    assert any("no column was released" in said for said in found.warnings)
+    assert any("no released column" in warning for warning in found.warnings)
 
 
 def test_what_is_refused(persons):

@@ -1,4 +1,4 @@
-"""Membership inference: scores of members against others, and how well they are told apart."""
+"""Membership inference: scores of members and others, and how well they are distinguished."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class TestSeparation:
         assert Separation(members, others).area == pytest.approx(expected)
 
     def test_the_interval_covers(self):
-        """Of 200 draws about 95 % hold the true area, which is 0.76 for one deviation apart."""
+        """Of 200 draws, about 95 % contain the true area, which is 0.76 for one deviation apart."""
         random = np.random.default_rng(3)
         inside = 0
         for _ in range(200):
@@ -79,7 +79,7 @@ class TestSeparation:
         assert 183 <= inside <= 200
 
     def test_accuracy_is_not_flattered(self):
-        """The best threshold for these very people finds something; the other half's does not."""
+        """The best threshold for these people finds something; the other half's does not."""
         random = np.random.default_rng(4)
         drawn = [Separation(random.normal(size=40), random.normal(size=40)) for _ in range(50)]
         facts = [one.facts() for one in drawn]
@@ -87,7 +87,7 @@ class TestSeparation:
         assert np.mean([one["accuracy"] for one in facts]) == pytest.approx(0.5, abs=0.02)
 
     def test_precision_has_a_base_rate_of_one_half_whatever_the_sizes(self):
-        """Everybody scores 1: all are called members, of whom there are as many as others."""
+        """Everybody scores 1: all are called members, and half of them are."""
         facts = Separation(np.ones(30), np.ones(7)).facts()
         assert facts["precision"] in (0.5, None)
         assert facts["base_rate"] == facts["accuracy"] == 0.5
@@ -100,7 +100,7 @@ class TestSeparation:
 
 
 def nearest_by_brute_force(people, records, ranges):
-    """Gower's distance to the nearest record, in plain Python; missing values count out."""
+    """Gower's distance to the nearest record, in plain Python; missing values do not count."""
     nearest = []
     for person in people:
         gaps = []
@@ -152,13 +152,13 @@ class TestByDistance:
         assert "takes low scores for members" in found.warnings[-1]
 
     def test_a_joint_swap_hides_no_member(self):
-        """Every person's quasi-identifiers are still there, only beside another secret."""
+        """Every person's quasi-identifiers still exist, only next to another secret."""
         original = crowd()
         masked = Swap(k=20).fit_transform(original)
         assert membership_inference(original, masked, control=crowd(seed=2)).value == 1
 
     def test_coarser_values_are_mapped_alike_for_all(self):
-        """One interval for all leaves nothing to tell; ten tell little."""
+        """One interval for everybody reveals nothing; ten reveal little."""
         original, others = crowd(), crowd(300, seed=2)
         hierarchies = {"x": Hierarchy.intervals([1, 50]), "y": Hierarchy.intervals([1, 50])}
         masked = Generalize(k=5, hierarchies=hierarchies, columns=["x", "y"]).fit_transform(
@@ -168,7 +168,7 @@ class TestByDistance:
         assert found.interval[0] <= 0.55
 
     def test_a_label_of_ones_own_gives_no_member_away(self):
-        """All are alike, and the usual labels of the two columns are never on one record."""
+        """All are equal, and the usual labels of the two columns never occur on one record."""
         roles = Roles(quasi_identifiers=["x", "y"])
         original = Table(pl.DataFrame({"x": [3] * 4, "y": [5] * 4}), roles)
         masked = original.with_labels("x", ["x1", "x2", "x3"], np.array([0, 0, 1, 2]))

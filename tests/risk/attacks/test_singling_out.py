@@ -1,4 +1,4 @@
-"""Singling out, against a brute force, on copies, shuffles, swaps and generalized tables."""
+"""Singling out: compared with brute force, on copies, shuffles, swaps and generalized tables."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ADULT = ["age", "education", "marital-status", "occupation", "race", "sex", "nat
 
 
 def people(rows, seed=1):
-    """Columns that go together, of every kind, with some values missing."""
+    """Related columns of every kind, with some values missing."""
     rng = np.random.default_rng(seed)
     age = rng.integers(18, 80, rows)
     born = [dt.date(2020, 1, 1) - dt.timedelta(days=int(365 * a + rng.integers(365))) for a in age]
@@ -40,7 +40,7 @@ def table(frame):
 
 
 def shuffled(original, seed=3):
-    """Every column permuted for itself: what is left are the marginals."""
+    """Every column is permuted separately: only the marginals are left."""
     rng = np.random.default_rng(seed)
     columns = {n: rng.permutation(len(original)) for n in original.columns}
     return original.with_cells_of(columns)
@@ -65,7 +65,7 @@ def adult(shared_data):
 
 
 def test_success_is_the_share_of_records_that_fit_one_person():
-    """Worked by hand: intervals and sets, a missing cell, a record that fits two and one nobody."""
+    """By hand: intervals, sets, a missing cell, a record that fits two and one that fits nobody."""
     original = table(pl.DataFrame({"age": [20, 25, 30, 31], "sex": ["f", "m", "f", "f"]}))
     masked = table(
         pl.DataFrame(
@@ -129,13 +129,13 @@ def test_a_copy_of_adult_singles_out(adult):
 
 
 def test_a_table_of_other_people_is_no_risk(persons, control):
-    """What a synthetic table knows of the population it knows of everybody."""
+    """What a synthetic table knows about the population holds for everybody."""
     found = singling_out(persons, control, control=table(people(1500, seed=5)))
     assert found.interval[0] == 0.0
 
 
 def test_a_swap_leaves_the_people_and_takes_their_records():
-    """Released combinations are those of real people; the records with them are others'."""
+    """Released combinations are those of real people, but their records belong to others."""
     original = table(people(800).select("age", "pay"))
     masked = Swap(k=5).fit_transform(original)
     found = singling_out(original, masked)
@@ -147,7 +147,7 @@ def test_a_swap_leaves_the_people_and_takes_their_records():
 
 
 def test_control_persons_are_right_as_often_as_those_with_a_record(persons, control):
-    """In one column: a swap takes the record from the person, not the value from the table."""
+    """In one column, a swap takes the record from the person, not the value from the table."""
     masked = Swap(k=5).fit_transform(persons)
     copy, found = (
         singling_out(persons, release, mode="univariate", control=control)
@@ -160,7 +160,7 @@ def test_control_persons_are_right_as_often_as_those_with_a_record(persons, cont
 
 
 def test_equal_records_count_as_one(persons):
-    """The same predicate ten times says no more than once."""
+    """The same predicate ten times carries no more information than once."""
     once = persons.keep(np.arange(len(persons)) < 60)
     mixed = once.with_cells_of({"zip": np.arange(60) // 2 * 2})  # every second fits nobody
     often = table(pl.concat([mixed.frame] * 10))
@@ -183,7 +183,7 @@ def test_a_generalized_table_singles_nobody_out(persons, control, algorithm):
 
 
 def test_intervals_that_hold_one_person_single_out():
-    """A release that is coarse but not k-anonymous is found, and not called safe."""
+    """A release that is coarse but not k-anonymous is found and not called safe."""
     ages = list(range(20, 80))
     original = table(pl.DataFrame({"age": ages, "sex": ["f", "m"] * 30, "since": ages}))
     masked = Hierarchy.intervals(2).generalize(original, "age", 1)
@@ -210,7 +210,7 @@ def test_what_is_rarest_comes_first():
 def test_a_smaller_control_is_said(persons, control):
     few = control.keep(np.arange(len(control)) < 300)
     found = singling_out(persons, persons, control=few)
-    assert any("among 300 of them" in said for said in found.warnings)
+    assert any("300 of them" in warning for warning in found.warnings)
     assert found.value > 0.9, "as with a control of any size"
     one_column = singling_out(persons, persons, mode="univariate", known=["pay"], control=few)
     assert one_column.details["isolated_by_own_record"] > 0.9 * one_column.details["attacks"]
@@ -243,7 +243,7 @@ def test_nothing_released_is_no_risk(persons):
 
 
 def test_fewer_predicates_where_each_takes_long(persons, monkeypatch):
-    """Half of all persons have a value: what is looked at for two predicates is all persons."""
+    """Half of all persons have a value: two predicates look at all persons."""
     whole = singling_out(persons, persons)
     assert whole.details["attacks"] == len(persons)
     monkeypatch.setattr(_singling_out, "_MOST_LOOKS", 60)

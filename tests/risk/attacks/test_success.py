@@ -31,7 +31,7 @@ def test_against_a_known_baseline_it_is_the_interval_of_the_rate():
     ("r", "b", "n"), [(0.3, 0.1, 300), (0.05, 0.05, 500), (0.9, 0.7, 200), (0.02, 0.0, 400)]
 )
 def test_the_interval_covers_the_risk(r, b, n):
-    """In about 95 of 100 experiments; where the risk is 0 the upper half counts alone."""
+    """In about 95 of 100 experiments; if the risk is 0, only the upper half counts."""
     rng = np.random.default_rng(11)
     risk, covered = (r - b) / (1 - b), 0
     for hits, others in zip(rng.binomial(n, r, 600), rng.binomial(n, b, 600), strict=True):
@@ -42,7 +42,7 @@ def test_the_interval_covers_the_risk(r, b, n):
 
 @pytest.mark.parametrize(("r", "b"), [(0.6, 0.2), (0.9, 0.5), (0.31, 0.3)])
 def test_the_ends_solve_the_equation_of_the_method(r, b):
-    """Where the difference of the failures is as large as its recovered standard deviation."""
+    """The difference of the failures is as large as its recovered standard deviation."""
     attack, baseline = Rate(r, 300), Rate(b, 80)
     low, high = risk_above(attack, baseline)[1]
     fails, kept = 1 - r, 1 - b

@@ -1,4 +1,4 @@
-"""Linkage by distance against a brute force over all pairs, and what it refuses."""
+"""Linkage by distance: compared with brute force over all pairs, and its refusals."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def table(x, y=None, c=None, roles=QUASI):
 
 
 def by_brute_force(original, masked, *, squared=False):
-    """Every person against every record, one column after the other, in plain Python."""
+    """Every person against every record, one column at a time, in plain Python."""
     old, new = original.frame.to_dicts(), masked.frame.to_dicts()
     names = [name for name in original.roles.quasi_identifiers if name in masked.columns]
     scales = {}
@@ -79,7 +79,7 @@ texts = st.one_of(st.none(), st.sampled_from("abc"))
 @settings(max_examples=80)
 @given(st.data(), st.integers(1, 30), st.sampled_from(["round", "swap", "blank", "remove"]))
 def test_it_equals_a_brute_force(data, rows, how):
-    """On tied and missing values, with records taken out and the rest in another order."""
+    """With tied and missing values, removed records and another order."""
     columns = {
         "x": data.draw(st.lists(numbers, min_size=rows, max_size=rows)),
         "y": [v / 8 for v in data.draw(st.lists(st.integers(0, 9), min_size=rows, max_size=rows))],
@@ -148,7 +148,7 @@ class TestWorkedByHand:
         assert found.warnings[0].endswith("100 % are linked.")
 
     def test_a_small_sample_is_no_better_than_its_records(self):
-        """Both records are found for sure, by links that are right for 2 of 400 persons."""
+        """Both records are certainly found, by links that are right for 2 of 400 persons."""
         original = table(range(400))
         found = distance_linkage(original, original.keep(np.arange(400) < 2))
         assert (found.value, found.baseline) == (2 / 400, 1 / 400)
@@ -157,7 +157,7 @@ class TestWorkedByHand:
         assert "'sample'" in hidden.warnings[0]
 
     def test_a_sample_breaks_what_its_records_promise(self, monkeypatch):
-        """All links to released records are right, which 4 in 10 of all persons must not hide."""
+        """All links to released records are right; the 4 in 10 overall must not hide that."""
         original = table(np.arange(1000) // 2)
         promised = SimpleNamespace(k=2, by="equal records")
         sample = original.keep(np.arange(1000) < 400)
@@ -184,7 +184,7 @@ class TestWorkedByHand:
 
     @pytest.mark.parametrize("kind", [pl.Date, pl.Datetime, pl.Time, pl.Duration])
     def test_dates_and_times_are_near_or_far(self, kind):
-        """Each moved to a value that another one had: nobody is found by what is equal."""
+        """Each value moved to one that another record had: equality finds nobody."""
         days = pl.Series("x", np.arange(0, 50, 10).repeat(2) + np.tile([0, 1], 5))
         moved = days.to_numpy().reshape(-1, 2)[:, ::-1].ravel()
         original = Table(pl.DataFrame([days.cast(kind)]), Roles(quasi_identifiers=["x"]))
@@ -213,7 +213,7 @@ class TestWorkedByHand:
         assert distance_linkage(original, original).per_record.tolist() == [1, 0.5, 0.5, 1]
 
     def test_an_intruder_knows_how_values_became_coarser(self):
-        """Two people of [0, 10) hide each other; who is alone in an interval is found."""
+        """Two people of [0, 10) hide each other; a person alone in an interval is found."""
         original = table([1, 7, 23])
         masked = Generalize(
             k=2, hierarchies={"x": Hierarchy.intervals([10])}, suppression_limit=0.5
@@ -275,13 +275,13 @@ class TestInterval:
         assert independent_trials(np.ones(4), np.zeros(4, np.int64)) == 4
 
     def test_a_swapped_pair_is_one_draw(self):
-        """Both in place or both not: the interval is that of half as many."""
+        """Both in place or neither: the interval is that of half as many persons."""
         original = table(np.arange(2000))
         found = distance_linkage(original, Swap(k=2).fit_transform(original))
         assert found.interval == pytest.approx(wilson(found.value, 1000))
 
     def test_it_covers_what_swapping_promises(self):
-        """Of 100 draws at k = 4 about 95 intervals hold 1/4."""
+        """Of 100 draws at k = 4, about 95 intervals contain 1/4."""
         original = table(np.arange(400))
         inside = 0
         for _ in range(100):
@@ -354,7 +354,7 @@ class TestInPlans:
         assert {c.status for c in checks if c.name == "claim max_linkage_rate"} == {"passed"}
 
     def test_a_sampled_claim_verifies_too(self, tmp_path):
-        """The same persons are measured again; the shares are told for a crowd of them."""
+        """The same persons are measured again; the shares are reported for a crowd of them."""
         original = table(np.arange(900))
         release = protect(original, self.plan(at_most=0.5, options={"sample": 200}))
         assert release.claims[1].rows == 200
@@ -381,11 +381,11 @@ class TestInPlans:
 
 
 class TestExactMatches:
-    """Whose own record is exactly as they are known is linked without a search."""
+    """A person whose own record equals what is known is linked without a search."""
 
     @staticmethod
     def search_counted(monkeypatch):
-        """The numbers of persons that a search is made for."""
+        """The numbers of persons for whom a search is made."""
         asked = []
         nearest = _distance_linkage._nearest
 

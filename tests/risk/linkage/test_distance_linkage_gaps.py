@@ -1,4 +1,4 @@
-"""Records with missing values are near to everybody, and the measurement says so."""
+"""Records with missing values are near everybody, and the measurement says so."""
 
 from __future__ import annotations
 

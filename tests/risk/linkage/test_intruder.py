@@ -1,4 +1,4 @@
-"""What an intruder knows, by name and by word, and how often a link may be right by promise."""
+"""What an intruder knows, by name and by keyword, and the promised bound on right links."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ class TestBound:
         assert part.details["bound"] == 1 / 4, "part of what was swapped is as well hidden"
 
     def test_both_together(self):
-        """Of forty equal records three are left, whose groups are broken; the others are whole."""
+        """Three of forty equal records are left with broken groups; the others are whole."""
         frame = pl.DataFrame({"x": [0] * 40 + list(range(1000, 1040))})
         original = Table(frame, Roles(quasi_identifiers=["x"]))
         masked = Swap(k=5).fit_transform(original)
@@ -127,7 +127,7 @@ class TestBound:
         assert (found["bound"], found["bound_by"]) == (1 / 3, by)
 
     def test_links_above_the_bound_are_told(self):
-        """Somebody swapped, and then put the values back: the record of it proves nothing."""
+        """If values were swapped and then put back, the record of the swap proves nothing."""
         original = people(400).drop(["name"])
         masked = Swap(k=4).fit_transform(original)
         back = masked.with_cells_of(

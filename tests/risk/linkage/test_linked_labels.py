@@ -1,4 +1,4 @@
-"""What a linked record tells: any labels, by each linkage, against plain Python over all pairs."""
+"""Labels of linked records, for each linkage, compared with plain Python over all pairs."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_a_secret_is_told_by_the_records_of_the_best_score(tables):
 
 @pytest.mark.parametrize("options", [{}, {"one_to_one": True}])
 def test_a_secret_is_told_by_equal_records_at_random(options):
-    """Two kinds of people: by whatever weights, a person is linked to one of the same kind."""
+    """Two kinds of people: with any weights, a person is linked to one of the same kind."""
     frame = pl.DataFrame({"x": [1, 1, 1, 2, 2]})
     table = Table(frame, Roles(quasi_identifiers=["x"]))
     intruder = whom((table, table))
@@ -113,7 +113,7 @@ def test_where_nothing_known_was_released_all_records_are_alike(tables, linkage)
 
 @pytest.mark.parametrize("linkage", MEASURES)
 def test_who_was_taken_out_has_no_released_value(linkage):
-    """How the values of the others became coarser tells nothing about somebody who is not there."""
+    """The coarser values of others reveal nothing about a person who is absent."""
     frame = pl.DataFrame({"x": [1, 2, 11, 12, 3]})
     original = Table(frame, Roles(quasi_identifiers=["x"]))
     masked = Hierarchy.intervals([10]).generalize(original, "x", 1).keep(np.arange(5) < 4)

@@ -1,4 +1,4 @@
-"""Probabilistic linkage against an EM over all pairs, by hand, and what it refuses."""
+"""Probabilistic linkage: compared with EM over all pairs, by hand, and its refusals."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def table(columns, names=None):
 
 
 def a_pair(rows=150, seed=0, missing=0.1, keep=1.0):
-    """A table of four columns, and the same with some cells redrawn or missing, and rows gone."""
+    """A table of four columns, and the same with some cells redrawn or missing and rows removed."""
     draw = np.random.default_rng(seed)
     levels = (2, 4, 9, 30)
     before = np.column_stack([draw.integers(0, n, rows) for n in levels]).astype(float)
@@ -58,7 +58,7 @@ def all_pairs(original, masked):
 
 
 def plain_em(original, masked, *, by_person):
-    """Expectation and maximisation over all pairs, none of them counted together."""
+    """Expectation-maximization over all pairs, counted one by one."""
     agreed, present = (a.astype(float) for a in all_pairs(original, masked))
     differed = present - agreed
     m = np.full(agreed.shape[2], 0.9)
@@ -120,7 +120,7 @@ def test_it_equals_an_em_over_all_pairs(estimate, keep, seed):
 
 class TestWorkedByHand:
     def test_rare_agreement_weighs_more(self):
-        """The first person agrees with the own record in one column, with others in two."""
+        """The first person agrees with their own record in one column, with others in two."""
         original = table({"sex": list("fm") * 5, "mood": list("ffmmf") * 2, "name": range(10)})
         masked = original.with_cells_of(
             {"sex": np.array([1, *range(1, 10)]), "mood": np.array([2, *range(1, 10)])}
@@ -145,7 +145,7 @@ class TestWorkedByHand:
         assert found.details["records"] == 4
 
     def test_a_missing_value_agrees_with_nothing(self):
-        """The person without a value has nothing to be linked by, and everybody is as likely."""
+        """A person without a value cannot be linked, and every record is equally likely."""
         original = table({"x": [1, 2, None]})
         found = probabilistic_linkage(original, original)
         assert found.per_record.tolist() == pytest.approx([1, 1, 1 / 3])
@@ -229,12 +229,12 @@ class TestOneToOne:
         people, records = linear_sum_assignment(weights, maximize=True)
         own = original.row_key[people] == masked.row_key[records]
         assert found.details["one_to_one"] is True
-        # many solutions are as good, so only what they have in common can be compared
+        # there are many equally good solutions, so only what they share can be compared
         assert found.value == pytest.approx(own.sum() / 90, abs=0.1)
         assert found.per_record.sum() <= len(masked)
 
     def test_nobody_shares_a_record(self):
-        """Both persons are nearest to the first record; one to one, each gets the own one."""
+        """Both persons are nearest to the first record; one to one, each gets their own."""
         original = table({"x": list("aab"), "y": list("ppq"), "z": list("rst")})
         masked = original.with_cells_of({"z": np.array([0, 2, 2])})
         assert probabilistic_linkage(original, masked, one_to_one=True).value == 1
@@ -245,20 +245,20 @@ class TestOneToOne:
         assert found.per_record.tolist() == pytest.approx([1 / 3, 1 / 3, 1 / 3, 1])
 
     def test_equal_persons_share_what_they_are_linked_to(self):
-        """Two of one kind, and one record of it left: either of them is linked to it."""
+        """Two persons of one kind and one remaining record: either of them is linked to it."""
         original = table({"x": [1, 1, 2], "y": list("ppq")})
         masked = original.with_cells_of({"y": np.array([0, 2, 2])})
         found = probabilistic_linkage(original, masked, one_to_one=True)
         assert found.per_record.tolist() == pytest.approx([0.5, 0.5, 1])
 
     def test_no_place_in_the_table_is_favoured(self):
-        """Nobody agrees with any record: right by chance alone, also where the order is kept."""
+        """Nobody agrees with any record: right only by chance, even if the order is kept."""
         original = table({"x": np.arange(400), "y": np.arange(400)})
         masked = original.with_numbers({"x": np.arange(400) + 1000, "y": np.arange(400) + 1000})
         assert probabilistic_linkage(original, masked, one_to_one=True).value < 0.02
 
     def test_the_order_of_rows_does_not_matter(self):
-        """Few values, so that many solutions are as good: always the same one is taken."""
+        """With few values there are many equally good solutions: the same one is always chosen."""
         original, masked = a_pair(rows=120)
         turned = np.random.default_rng(6).permutation(120)
         options = {"one_to_one": True, "known": ["a", "b", "c"]}
@@ -269,7 +269,7 @@ class TestOneToOne:
         assert first.per_record[turned].tolist() == pytest.approx(second.per_record.tolist())
 
     def test_few_persons_and_many_records(self, monkeypatch):
-        """The best records of each person are enough: the same sum as with all of them."""
+        """The best records of each person are enough: the sum is the same as with all records."""
         from shoal.risk.linkage import _probabilistic_linkage
 
         original, masked = a_pair(rows=400, missing=0.05)

@@ -72,5 +72,5 @@ def test_places_of_values_in_a_list():
     table = Table(pl.DataFrame({"town": ["b", "c", "a"]}))
     towns = Hierarchy.from_rows([["c", "x"], ["a", "x"], ["q", "y"]])
     assert towns.places(table, "town").tolist() == [1, -1, 0]
-    with pytest.raises(InputError, match="lists no values"):
+    with pytest.raises(InputError, match="does not list values"):
         Hierarchy.intervals(5).places(table, "town")

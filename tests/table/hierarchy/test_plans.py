@@ -52,7 +52,7 @@ def test_a_path_is_relative_to_the_plan_and_stays_as_it_was_written(tmp_path):
     absolute = str(tmp_path / "hierarchies" / "x.csv")
     assert Hierarchy.from_plan(absolute, tmp_path / "other").to_plan() == absolute
     assert "rows" in found.extended(["c"]).to_plan(), "no longer what the file says"
-    with pytest.raises(ReadError, match="no hierarchy at"):
+    with pytest.raises(ReadError, match="no hierarchy file"):
         Hierarchy.from_plan("hierarchies/x.csv", tmp_path / "other")
 
 
@@ -77,12 +77,12 @@ def test_edges_and_widths_can_be_written_by_hand():
     ("value", "told"),
     [
         (5, "path of a file or a table"),
-        ({}, "names 0"),
+        ({}, "has 0"),
         ({"prefix": [2]}, "Did you mean 'prefixes'"),
-        ({"prefixes": [2], "dates": ["year"]}, "names 2"),
+        ({"prefixes": [2], "dates": ["year"]}, "has 2"),
         ({"prefixes": [2], "pat": 5}, "no option 'pat'. Did you mean 'pad'"),
-        ({"prefixes": None}, "cannot be made of NoneType"),
-        ({"rows": 5}, "cannot be made of int"),
+        ({"prefixes": None}, "cannot be made from NoneType"),
+        ({"rows": 5}, "cannot be made from int"),
     ],
 )
 def test_a_plan_that_cannot_be_understood(value, told):
@@ -91,7 +91,7 @@ def test_a_plan_that_cannot_be_understood(value, told):
 
 
 def test_what_does_not_nest_is_an_input_error_in_a_plan_too():
-    with pytest.raises(InputError, match="no multiple"):
+    with pytest.raises(InputError, match="not a multiple"):
         Hierarchy.from_plan({"intervals": [5, 12]})
 
 

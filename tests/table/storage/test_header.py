@@ -83,7 +83,7 @@ def test_whoever_says_so_gets_these_names(tmp_path: Path) -> None:
         sh.read(path, header=False)
     frame = pl.DataFrame({"a": [1]})
     frame.write_parquet(tmp_path / "people.parquet")
-    with pytest.raises(ReadError, match="'header' cannot be given"):
+    with pytest.raises(ReadError, match="'header' does not apply to"):
         sh.read(tmp_path / "people.parquet", header=True)
 
 
@@ -123,7 +123,7 @@ def test_a_row_of_a_workbook_is_not_taken_for_names(tmp_path: Path, row: list[An
 
 def test_a_file_with_names_that_are_patterns_is_refused(tmp_path: Path) -> None:
     path = written(tmp_path, "^a$,zip\n1,2\n,3\n")
-    with pytest.raises(ReadError, match=r"begin with \^ and end with \$ \('\^a\$'\)"):
+    with pytest.raises(ReadError, match=r"begin with \^ and end with \$: '\^a\$'"):
         sh.read(path)
     assert sh.read(written(tmp_path, "^a,*,b$\n1,2,3\n,3,4\n")).columns == ["^a", "*", "b$"]
 

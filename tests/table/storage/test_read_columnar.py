@@ -55,7 +55,7 @@ def test_what_others_wrote_is_read(tmp_path: Path, name: str) -> None:
 def test_a_name_that_comes_twice_is_told(tmp_path: Path, name: str) -> None:
     table = pa.table([[1], [2], [3]], names=["a", "b", "a"])
     {"file.arrow": _file, **WRITERS}[name](table, tmp_path / name)
-    with pytest.raises(ReadError, match="names 'a' more than once"):
+    with pytest.raises(ReadError, match="name 'a'"):
         read_frame(tmp_path / name)
 
 
@@ -114,7 +114,7 @@ def test_text_is_no_columnar_file(tmp_path: Path, name: str) -> None:
 def test_columns_that_are_not_plain_are_told(tmp_path: Path) -> None:
     table = pa.table({"ok": [1], "list": [[1, 2]], "bytes": [b"x"]})
     pyarrow.feather.write_feather(table, tmp_path / "t.arrow")
-    with pytest.raises(ReadError, match=r"does not read \('list', 'bytes'\)"):
+    with pytest.raises(ReadError, match=r"does not read: 'list', 'bytes'"):
         read_frame(tmp_path / "t.arrow")
 
 

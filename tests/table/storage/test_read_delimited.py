@@ -114,12 +114,12 @@ def test_a_stray_mark_is_told_with_its_line(
     read: Read, monkeypatch: pytest.MonkeyPatch, text: str, line: int, chunk: int
 ) -> None:
     monkeypatch.setattr(_records, "_CHUNK", chunk)
-    with pytest.raises(ReadError, match=f"on line {line} of .*stands inside a field"):
+    with pytest.raises(ReadError, match=f"^Line {line} of .*inside a field"):
         read(text)
 
 
 def test_an_open_mark_is_told(read: Read) -> None:
-    with pytest.raises(ReadError, match=r"opened and not closed, the last on line 3;"):
+    with pytest.raises(ReadError, match=r"not closed.* line 3\."):
         read('a,b\n1,"x"\n2,"y\n3,z\n')
 
 
@@ -142,7 +142,7 @@ def test_a_record_of_another_length_is_told(
     read: Read, monkeypatch: pytest.MonkeyPatch, text: str, line: int, fields: str
 ) -> None:
     monkeypatch.setattr(_records, "_CHUNK", 1000)
-    with pytest.raises(ReadError, match=f"^Line {line} of .* has {fields} where the header has"):
+    with pytest.raises(ReadError, match=f"^Line {line} of .* has {fields}, but the header has"):
         read(text)
 
 
@@ -156,7 +156,7 @@ def test_a_long_and_a_short_record_do_not_cancel(read: Read) -> None:
 
 @pytest.mark.parametrize("text", ["a,b,a\n1,2,3\n", 'a,b,"a"\n1,2,3\n'])
 def test_a_name_that_comes_twice_is_told(read: Read, text: str) -> None:
-    with pytest.raises(ReadError, match="names 'a' more than once"):
+    with pytest.raises(ReadError, match="name 'a'"):
         read(text)
 
 
@@ -216,7 +216,7 @@ def test_an_unknown_encoding_is_told(read: Read, encoding: str) -> None:
 
 
 def test_unmarked_utf16_is_told(read: Read) -> None:
-    with pytest.raises(ReadError, match=r"null bytes; .* encoding='utf-16-le'"):
+    with pytest.raises(ReadError, match=r"null bytes.* encoding='utf-16-le'"):
         read("name\nx\n".encode("utf-16-le"))
 
 

@@ -87,7 +87,7 @@ def test_sheets(book: Path) -> None:
 
 
 def test_names(book: Path) -> None:
-    with pytest.raises(ReadError, match="names 'a' more than once"):
+    with pytest.raises(ReadError, match="name 'a'"):
         read_frame(make(book, [["a", "b", "a"], [1, 2, 3]]))
     with pytest.raises(ReadError, match="no name for column number 2 of 3"):
         read_frame(make(book, [["a", None, "c"], [1, 2, 3]]))
@@ -106,7 +106,7 @@ def test_empty_sheets(book: Path) -> None:
 def test_what_is_no_workbook(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     path.write_bytes(b"PK\x03\x04 name Zoe")
-    with pytest.raises(ReadError, match="is not a workbook that can be read") as caught:
+    with pytest.raises(ReadError, match="cannot be read as a workbook") as caught:
         read_frame(path)
     assert "Zoe" not in str(caught.value)
 
@@ -162,7 +162,7 @@ def test_the_first_of_several_tables_is_read_and_others_are_named(book: Path) ->
     make(book, TABLE, [["a", "b"], [1, 2]])
     assert "'Sheet 1' was read" in manner(book).notes[0]
     make(book, [["read me"]], TABLE, [["a", "b"], [1, 2]])
-    with pytest.raises(ReadError, match="'Sheet 2', 'Sheet 3'; name one"):
+    with pytest.raises(ReadError, match=r"'Sheet 2', 'Sheet 3'.*sheet="):
         read_frame(book)
 
 

@@ -27,7 +27,7 @@ def read(tmp_path: Path) -> Read:
         again = sh.read(path, **manner(table).options.to_dict())
         assert again.frame.equals(table.frame)
         assert manner(again).options == manner(table).options
-        assert not [note for note in manner(again).notes if "left out" in note and "lines" in note]
+        assert not [note for note in manner(again).notes if "skipped" in note]
         return table
 
     return read
@@ -75,7 +75,7 @@ def test_a_file_of_german_excel(read: Read) -> None:
     ],
 )
 def test_other_encodings_are_asked_for(read: Read, text: str, encoding: str) -> None:
-    with pytest.raises(ReadError, match="give its encoding"):
+    with pytest.raises(ReadError, match="Set its encoding"):
         read(text.encode(encoding))
     assert read(text.encode(encoding), encoding=encoding).frame.row(0) == tuple(
         text.split("\n")[1].split(";")
@@ -103,7 +103,7 @@ def test_titles_above_the_names_are_skipped(read: Read, title: str, lines: int) 
     table = read(title + "name;age;zip;sex\nAnn;31;01234;f\nBo;40;10115;m\n")
     assert table.columns == ["name", "age", "zip", "sex"]
     assert manner(table).options.skip_lines == lines
-    assert "left out" in notes(table)
+    assert "skipped" in notes(table)
 
 
 @pytest.mark.parametrize(
@@ -180,9 +180,9 @@ def test_a_format_that_does_not_fit_is_told_without_a_cell(read: Read) -> None:
         read(text, date_formats={"born": "%m/%d/%Y"})
     assert "secret" not in str(caught.value)
     for text, format in (("1.2.80", "%d.%m.%Y"), ("1.2.1980", "%d.%m.%y"), ("2024131", "%Y%m%d")):
-        with pytest.raises(ReadError, match="no date in the format"):
+        with pytest.raises(ReadError, match="not fit the date format"):
             read(f"a;b\n{text};x\n", date_formats={"a": format})
-    with pytest.raises(ReadError, match="no column 'burn'"):
+    with pytest.raises(ReadError, match="'burn'"):
         read("name;born\nAnn;x\n", date_formats={"burn": "%m/%d/%Y"})
 
 

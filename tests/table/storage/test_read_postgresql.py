@@ -98,31 +98,31 @@ def test_types(uri: str) -> None:
 
 
 def test_types_that_are_not_plain(uri: str) -> None:
-    told = r"does not read \('scores', 'photo', 'span'\).*CAST"
+    told = r"does not read: 'scores', 'photo', 'span'.*CAST"
     with pytest.raises(ReadError, match=told):
         read_frame(uri, query="SELECT id, scores, photo, span FROM people")
 
 
 def test_without_a_query_the_tables_are_listed(uri: str) -> None:
-    with pytest.raises(ReadError, match=r"its tables are 'other\.things', 'people'"):
+    with pytest.raises(ReadError, match=r"Its tables are 'other\.things', 'people'"):
         read_frame(uri)
 
 
 @pytest.mark.parametrize(
     ("query", "told"),
     [
-        ("SELECT * FROM peple", "names a table that is not there; its tables are"),
-        ("SELECT * FROM nowhere.people", "names a table that is not there"),
-        ("SELECT nme FROM people", "names a column or function"),
-        ("SELEC 1", "not one statement of correct SQL"),
-        ("SELECT 1 AS a; SELECT 2 AS a", "not one statement of correct SQL"),
+        ("SELECT * FROM peple", "table that does not exist. Its tables are"),
+        ("SELECT * FROM nowhere.people", "table that does not exist"),
+        ("SELECT nme FROM people", "column or function that does not exist"),
+        ("SELEC 1", "valid SQL statement"),
+        ("SELECT 1 AS a; SELECT 2 AS a", "valid SQL statement"),
         ("DELETE FROM people", "only reads"),
         ("DROP TABLE people", "only reads"),
         ("CREATE TABLE more (a int)", "only reads"),
         ("WITH gone AS (DELETE FROM people RETURNING id) SELECT id FROM gone", "only reads"),
-        ("SELECT id AS a, name AS a FROM people", "names 'a' more than once"),
-        ("SELECT name::int AS a FROM people", "cannot carry it out on its data"),
-        ("SELECT 1 / (id - 1) AS a FROM people", "cannot carry it out on its data"),
+        ("SELECT id AS a, name AS a FROM people", "name 'a'"),
+        ("SELECT name::int AS a FROM people", "cannot run it on its data"),
+        ("SELECT 1 / (id - 1) AS a FROM people", "cannot run it on its data"),
     ],
 )
 def test_queries_that_fail(uri: str, query: str, told: str) -> None:

@@ -71,22 +71,22 @@ def test_a_relative_path(uri: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("query", [None, "", "  \n"])
 def test_without_a_query_the_tables_are_listed(uri: str, query: str | None) -> None:
-    with pytest.raises(ReadError, match=r"query='SELECT .*its tables are 'people', 'tall'"):
+    with pytest.raises(ReadError, match=r"query='SELECT .*Its tables are 'people', 'tall'"):
         read_frame(uri, query=query)
 
 
 @pytest.mark.parametrize(
     ("query", "told"),
     [
-        ("SELECT * FROM peple", "names a table that is not there; its tables are 'people', 'tall'"),
-        ("SELECT nme FROM people", "names a column or function that is not there"),
-        ("SELEC * FROM people", "not one statement of correct SQL; its tables are"),
-        ("SELECT 1 AS a; SELECT 2 AS a", "not one statement of correct SQL"),
+        ("SELECT * FROM peple", "table that does not exist. Its tables are 'people', 'tall'"),
+        ("SELECT nme FROM people", "column or function that does not exist"),
+        ("SELEC * FROM people", "valid SQL statement. Its tables are"),
+        ("SELECT 1 AS a; SELECT 2 AS a", "valid SQL statement"),
         ("DELETE FROM people", "not a SELECT, and Shoal only reads"),
         ("DROP TABLE people", "not a SELECT, and Shoal only reads"),
         ("CREATE TABLE more (a INT)", "not a SELECT, and Shoal only reads"),
         ("ATTACH 'other.db' AS other", "not a SELECT, and Shoal only reads"),
-        ("SELECT id AS a, name AS a FROM people", "names 'a' more than once"),
+        ("SELECT id AS a, name AS a FROM people", "name 'a'"),
     ],
 )
 def test_queries_that_fail(
@@ -101,13 +101,13 @@ def test_queries_that_fail(
 
 
 def test_nothing_of_the_data_is_told(sqlite: str, duckdb: str) -> None:
-    with pytest.raises(ReadError, match="cannot carry it out on its data") as caught:
+    with pytest.raises(ReadError, match="cannot run it on its data") as caught:
         read_frame(duckdb, query="SELECT CAST(name AS INTEGER) AS n FROM people")
     assert "Zo" not in str(caught.value)
     with sqlite3.connect(sqlite.removeprefix("sqlite:///")) as connection:
         connection.execute("UPDATE people SET name = CAST(X'5A6FFF' AS TEXT)")
     connection.close()
-    with pytest.raises(ReadError, match="cannot carry it out on its data") as caught:
+    with pytest.raises(ReadError, match="cannot run it on its data") as caught:
         read_frame(sqlite, query="SELECT name FROM people")
     assert "Zo" not in str(caught.value)
 
@@ -128,12 +128,12 @@ def test_files_that_are_no_database(tmp_path: Path, scheme: str) -> None:
         read_frame(f"{scheme}:///{other}", query="SELECT 1 AS a")
     assert "Zoe" not in str(caught.value)
     for wrong in (f"{scheme}://people.db", f"{scheme}:///", f"{scheme}:///:memory:"):
-        with pytest.raises(ReadError, match=f"write {scheme}:///people.db"):
+        with pytest.raises(ReadError, match=f"Write {scheme}:///people.db"):
             read_frame(wrong, query="SELECT 1 AS a")
 
 
 def test_options_of_files_do_not_fit(sqlite: str) -> None:
-    with pytest.raises(ReadError, match="option 'delimiter' cannot be given for a database"):
+    with pytest.raises(ReadError, match="option 'delimiter' does not apply to a database"):
         read_frame(sqlite, query="SELECT 1 AS a", delimiter=",")
 
 
@@ -206,14 +206,14 @@ def test_duckdb_types(duckdb: str) -> None:
 
 def test_duckdb_types_that_are_not_plain(duckdb: str) -> None:
     query = "SELECT id, [1, 2] AS list, INTERVAL 1 DAY AS span, 'x'::BLOB AS raw FROM people"
-    with pytest.raises(ReadError, match=r"does not read \('list', 'span', 'raw'\).*CAST"):
+    with pytest.raises(ReadError, match=r"does not read: 'list', 'span', 'raw'.*CAST"):
         read_frame(duckdb, query=query)
 
 
 def test_duckdb_sees_no_variable_and_writes_no_file(duckdb: str, tmp_path: Path) -> None:
     secret = pl.DataFrame({"a": [1]})
     assert secret.height
-    with pytest.raises(ReadError, match="names a table that is not there"):
+    with pytest.raises(ReadError, match="table that does not exist"):
         read_frame(duckdb, query="SELECT * FROM secret")
     with pytest.raises(ReadError, match="not a SELECT"):
         read_frame(duckdb, query=f"COPY people TO '{tmp_path}/copy.csv'")

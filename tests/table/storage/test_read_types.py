@@ -122,7 +122,7 @@ def test_other_missing_values_can_be_named(column: Column) -> None:
     only = column("x", "NA", "", '""', only_missing_values=[])
     assert only.to_list() == ["x", "NA", None, ""]
     assert column("x", "NA", "?", only_missing_values=["?"]).to_list() == ["x", "NA", None]
-    with pytest.raises(ReadError, match="not both"):
+    with pytest.raises(ReadError, match="cannot be combined"):
         column("x", missing_values=["?"], only_missing_values=["?"])
 
 
@@ -209,7 +209,7 @@ def test_recorded_types_are_taken_and_checked(tmp_path: Path) -> None:
     read = read_frame(path, schema={"zip": "string", "n": "uint8"})
     assert read.to_dict(as_series=False) == {"zip": ["1", "", "NA"], "n": [7, None, 8]}
     for wrong in ("boolean", "date", "time", "datetime[us]", "int16"):
-        with pytest.raises(ReadError, match=r"Column 'zip' .* not of its recorded type") as caught:
+        with pytest.raises(ReadError, match=r"Column 'zip' .* not fit its recorded type") as caught:
             read_frame(path, schema={"zip": wrong, "n": "uint8"})
         assert "NA" not in str(caught.value)
     with pytest.raises(ReadError, match=r"not have the recorded columns.*'zip', 'n'.*'n', 'zip'"):

@@ -125,7 +125,7 @@ def test_what_was_written_in_a_dialect_comes_back_or_is_refused(
     try:
         "".join(text or "" for text in cells).encode(dialect.encoding)
     except UnicodeEncodeError:
-        with pytest.raises(InputError, match="characters that"):
+        with pytest.raises(InputError, match="lacks characters"):
             write_frame(frame, path, format="csv", formulas=formulas, dialect=dialect)
         assert not path.exists()
         return
@@ -323,7 +323,7 @@ def test_what_a_workbook_cannot_hold_is_told(tmp_path: Path) -> None:
         "1,048,575 rows": pl.DataFrame({"a": np.zeros(1_048_576, np.int8)}),
         "16,384 columns": pl.DataFrame({str(i): [1] for i in range(16_385)}),
         "1 rows have no value in any": pl.DataFrame({"a": [1, None], "b": ["x", None]}),
-        "'b' have texts of more than 32,767": pl.DataFrame({"a": ["x"], "b": ["𝄞" * 16_384]}),
+        "32,767 characters.*'b'": pl.DataFrame({"a": ["x"], "b": ["𝄞" * 16_384]}),
     }
     for told, frame in cases.items():
         with pytest.raises(InputError, match=told):

@@ -1,4 +1,4 @@
-"""Check digits against specimen numbers that authorities and standards publish as examples."""
+"""Check digits, tested with specimen numbers that authorities and standards publish."""
 
 from __future__ import annotations
 

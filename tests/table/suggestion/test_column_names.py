@@ -1,4 +1,4 @@
-"""What names of columns say, in seven languages."""
+"""What names of columns refer to, in seven languages."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_weights():
         assert hints_of(name).weight == "sure", name
 
 
-def test_money_is_a_secret_and_no_trait():
+def test_money_is_sensitive_and_not_a_trait():
     for name in ("Kosten €", "cost_eur", "income", "Einkommen", "Behandlungskosten"):
         hints = hints_of(name)
         assert (hints.sensitive, hints.quasi) == ("income and wealth", None), name

@@ -1,4 +1,4 @@
-"""Direct identifiers by name and by value; what must be found and what must not be."""
+"""Direct identifiers by name and by value: what must be found and what must not be."""
 
 from __future__ import annotations
 
@@ -213,7 +213,7 @@ def test_free_text():
     assert looks_like_identifier(pl.Series(notes), NEUTRAL).kind == "free_text"
 
 
-def test_running_numbers_count_only_where_asked():
+def test_running_numbers_count_only_on_request():
     running = pl.Series(range(1000, 1200))
     assert looks_like_identifier(running, NEUTRAL) is None
     found = identifier_evidence(running, 200, NEUTRAL, running_numbers=True)
@@ -263,7 +263,7 @@ def test_every_pattern_reads_every_sign(value):
         assert pattern.matches(value) in (True, False)
 
 
-def test_evidence_is_told_in_words():
+def test_evidence_in_words():
     evidence = looks_like_identifier(pl.Series(["a@example.org", "b@example.org"]), "contact")
-    assert str(evidence) == "e-mail address (100.0 % of the different values)"
+    assert str(evidence) == "e-mail address (100.0 % of the distinct values)"
     assert "example.org" not in repr(evidence)

@@ -49,14 +49,14 @@ def test_every_rule(people):
         weight="final_weight",
     )
     reasons = {facts.name: facts.reason for facts in found.columns}
-    assert reasons["mail"] == "e-mail address (100.0 % of the different values)"
-    assert reasons["age"] == "its name speaks of age, which others may know"
-    assert reasons["visited"] == "a date, which others may know"
-    assert reasons["branch_code"].startswith("in the best set of")
-    assert reasons["reading"] == "100.0 different values per 100 records"
-    assert reasons["reading_rounded"] == "a measurement that few records have alone"
-    assert reasons["constant"] == "the same value in every row"
-    assert reasons["empty"] == "no value in any row"
+    assert reasons["mail"].startswith("e-mail address (100.0 %")
+    assert "refers to age" in reasons["age"]
+    assert "date" in reasons["visited"]
+    assert "best set" in reasons["branch_code"]
+    assert "100.0 distinct" in reasons["reading"]
+    assert "measurement" in reasons["reading_rounded"]
+    assert "same value" in reasons["constant"]
+    assert "missing" in reasons["empty"]
     assert all(reasons.values())
 
 
@@ -80,7 +80,7 @@ def test_takes_a_table_and_every_frame(frame):
     assert suggest_roles(Table(made)).roles.to_dict() == expected
 
 
-def test_without_telling_names_the_grown_set_is_suggested():
+def test_the_grown_set_is_suggested_if_names_mean_nothing():
     draw = np.random.default_rng(2)
     frame = pl.DataFrame({f"v{i}": draw.integers(0, 6, 2000) for i in range(8)})
     found = suggest_roles(frame)
@@ -88,7 +88,7 @@ def test_without_telling_names_the_grown_set_is_suggested():
     assert found.sets[-1].grown
 
 
-def test_the_name_beside_a_number_is_an_identifier_too():
+def test_a_name_next_to_its_number_is_an_identifier_too():
     draw = np.random.default_rng(3)
     who = draw.integers(0, 100, 1000)
     frame = pl.DataFrame(
@@ -100,10 +100,10 @@ def test_the_name_beside_a_number_is_an_identifier_too():
     )
     found = suggest_roles(frame)
     assert found.roles.identifiers == ("utility_id", "plant")
-    assert found.column("plant").reason == "goes one to one with 'utility_id'"
+    assert "'utility_id'" in found.column("plant").reason
 
 
-def test_an_amount_beside_a_number_is_none():
+def test_an_amount_next_to_a_number_is_not_an_identifier():
     draw = np.random.default_rng(3)
     frame = pl.DataFrame({"record_id": range(1000), "spent": draw.permutation(9000)[:1000]})
     assert suggest_roles(frame).roles.identifiers == ("record_id",)
@@ -114,7 +114,7 @@ def test_a_weight_must_be_positive_everywhere():
     assert suggest_roles(frame).roles.weight is None
     frame = pl.DataFrame({"pwgtp": [5, 3, 9, 4], "wgtp": [1, 2, 2, 4]})
     assert suggest_roles(frame).roles.weight == "pwgtp"
-    assert "beside 'pwgtp'" in suggest_roles(frame).column("wgtp").reason
+    assert "'pwgtp'" in suggest_roles(frame).column("wgtp").reason
 
 
 def test_the_weight_of_a_body_is_not_a_sampling_weight():
@@ -153,7 +153,7 @@ def test_a_wide_table_is_bounded_and_says_so():
     draw = np.random.default_rng(4)
     frame = pl.DataFrame({f"v{i}": draw.integers(0, 2 + i, 100) for i in range(60)})
     found = suggest_roles(frame, max_set_size=2)
-    assert any("most separating of" in note for note in found.notes)
+    assert any("compared in sets" in note for note in found.notes)
     compared = {name for one in found.sets for name in one.columns}
     assert len(compared) <= pool_size(100, 2)
 
@@ -188,7 +188,7 @@ def test_ratios_of_no_record_and_of_one():
     assert distinction_and_separation(np.array([1])) == (1.0, 0.0)
 
 
-def test_nothing_of_a_cell_gets_out():
+def test_no_output_shows_a_cell():
     secret = [f"Zebulon-{i:03d}" for i in range(50)]
     found = suggest_roles(pl.DataFrame({"who": secret, "age": range(50)}))
     for view in (str(found), repr(found), json.dumps(found.to_dict())):

@@ -39,14 +39,14 @@ class TestTarget:
         table = with_numbers()
         for values, said in (
             (["a"] * 40, "has 1 class in the masked table"),
-            (["y", "z"] * 20, "no value in the masked table"),
+            (["y", "z"] * 20, "no value of the target"),
         ):
             masked = Table(table.frame.with_columns(pl.Series("goal", values)), table.roles)
             with pytest.raises(InputError, match=said):
                 predictive_performance(table, masked.paired(table))
         with pytest.raises(InputError, match="has no column 'goal'"):
             predictive_performance(table, table.drop(["goal"]))
-        with pytest.raises(InputError, match="declare a target"):
+        with pytest.raises(InputError, match="target in the roles"):
             predictive_performance(table.with_roles(Roles()), table)
         with pytest.raises(InputError, match="among the features"):
             predictive_performance(table, table, features=["goal"])
@@ -165,7 +165,7 @@ class TestFailures:
 
     def test_a_score_that_a_learner_cannot_give(self, spy):
         table = people()
-        with pytest.raises(InputError, match="'auc' cannot be told of the learner 'Spy'"):
+        with pytest.raises(InputError, match="'auc' cannot be computed for the learner 'Spy'"):
             predictive_performance(table, table, learner=spy, score="auc")
 
 
@@ -185,7 +185,7 @@ class TestWeights:
         table = Table(frame, table.roles)
         with pytest.raises(InputError, match="in 2 records"):
             predictive_performance(table, table, weight="w")
-        with pytest.raises(InputError, match="takes no weights"):
+        with pytest.raises(InputError, match="accepts no weights"):
             predictive_performance(table, table, weight="w", learner="KNeighborsClassifier")
 
 

@@ -81,7 +81,7 @@ def test_the_score_has_an_interval_that_holds_it(people):
 def test_another_score_is_the_one_that_is_chosen_by(people):
     found = tuned(people, "ill", "small", repeats=1, score="accuracy")
     said = found.best.predictions
-    assert found.validation == pytest.approx((said.true == said.said).mean())
+    assert found.validation == pytest.approx((said.true == said.predicted).mean())
 
 
 def test_the_split_hangs_on_the_row_key_and_not_on_the_order(people):

@@ -101,7 +101,7 @@ class TestPrivacy:
         frame = people(300).with_columns(pl.Series("sex", ["x"] * 3 + ["f", "m", "m"] * 99))
         plan = Plan([Suppress(where="sex = 'x'", target="records")])
         text = Page(page_of(Table(frame, ROLES), plan, tmp_path)).text.replace("\u00a0", " ")
-        assert "fewer than 10 records were taken out" in text
+        assert "fewer than 10 records were removed" in text
         assert not re.search(r"\b3 records", text)
 
     def test_the_total_does_not_give_a_small_step_away(self) -> None:

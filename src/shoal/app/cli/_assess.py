@@ -99,7 +99,7 @@ def assess(
         offices do.
     k_curve: Show what each of several k costs on this table, with the plan or a suggested one.
     html FILE: Also write the results as an HTML page.
-    engine ENGINE: Where the table is counted: in memory (or local), or on duckdb or spark, which
+    engine ENGINE: Where to count the table: in memory (or local), or on duckdb or spark, which
         only measure what follows from class sizes. auto decides by the size of DATA.
     memory_limit SIZE: The memory that the run may use, such as 2GB. DuckDB gets a quarter of it.
 
@@ -119,7 +119,7 @@ def assess(
     everything --all: Also take the slow measures.
     known A,B: The columns that the intruder knows.
     option MEASURE.OPTION=VALUE: An option of one measure. Write the value as in TOML. May be
-    repeated.
+        repeated.
     earlier DIR: The folder of an earlier release of the same original, to see whom the releases
         expose together. May be repeated.
     control DATA: Similar people who are not in the table, as a control group for attacks.
@@ -279,7 +279,7 @@ def read_earlier(
 
 
 def measure_options(given: list[str] | None) -> dict[str, dict[str, Any]]:
-    """``MEASURE.OPTION=VALUE``, as often as given, by measure; a value is written as in TOML."""
+    """The options ``MEASURE.OPTION=VALUE``, grouped by measure; values are written as in TOML."""
     import tomllib
 
     found: dict[str, dict[str, Any]] = {}
@@ -315,13 +315,13 @@ def refuse_unless_measured(options: Mapping[str, Any], found: Assessment) -> Non
 
 
 def _masked_as(masked: Table, roles: Roles) -> Table:
-    """The masked table under the roles of its original; masking may have taken columns out."""
+    """The masked table with the roles of its original; masking may have removed columns."""
     gone = [name for _, name in roles.items() if name not in masked.columns]
     return masked.with_roles(roles.without(gone), released=True)
 
 
 def known_columns(given: Names, columns: list[str]) -> list[str] | str | None:
-    """Columns, or the one word that stands for some."""
+    """Columns, or the single word that stands for some."""
     from shoal.workflow import KNOWN_WORDS
 
     names = split_names(given, columns)

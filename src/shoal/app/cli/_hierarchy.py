@@ -80,7 +80,7 @@ def _write(path: Path, hierarchy: Hierarchy) -> None:
 
 
 def bare_name(column: str) -> str:
-    """The name of a column as that of a file, safe on every system."""
+    """A file name for a column, safe on every system."""
     return re.sub(r"[^\w-]+", "_", column).strip("_")[:60] or "column"
 
 

@@ -46,7 +46,7 @@ class Option:
     meaning: str
 
     def default_text(self, none: str, some: str) -> str:
-        """The default in words; ``none`` where there is none."""
+        """The default in words; ``none`` if there is none."""
         if self.required:
             return "required"
         return none if self.default is None else some.format(json.dumps(self.default))
@@ -212,7 +212,7 @@ def _measure(kind: str, info: MeasureInfo) -> Entry:
 
 
 class Docstring:
-    """The docstring of a class or function in parts, as a reader of the command line needs them."""
+    """The parts of a docstring that the command line shows."""
 
     def __init__(self, thing: Any) -> None:
         self.thing = thing
@@ -262,7 +262,7 @@ class Docstring:
 
 
 def _type_in_words(kind: str) -> str:
-    """A type as numpydoc writes it, in the words of the parameters of methods."""
+    """A numpydoc type, in the words used for the parameters of methods."""
     kind = kind.removesuffix(", optional")
     if kind.startswith("{"):
         return "one of " + kind.strip("{}").replace('"', "'")
@@ -270,7 +270,7 @@ def _type_in_words(kind: str) -> str:
 
 
 def _example_call(cls: type, doc: Docstring) -> Any:
-    """The object that the docstring's example makes, or None where there is none."""
+    """The object that the docstring's example makes; None if it has no example."""
     import shoal
 
     lines = doc.examples.splitlines()
@@ -283,12 +283,12 @@ def _example_call(cls: type, doc: Docstring) -> Any:
     if not calls:
         return None
     first = min(calls, key=lambda call: (call.lineno, call.col_offset))
-    # an expression of this very package, of literals and names of its front door
+    # evaluates only text of this package: literals and public names of shoal
     known = {name: getattr(shoal, name) for name in shoal.__all__}
     return eval(ast.unparse(first), {**known, cls.__name__: cls})
 
 
 def _flowing(text: str) -> str:
-    """One line per paragraph, without the marks of the markup."""
+    """One line per paragraph, without markup."""
     plain = _ROLE.sub(r"\1", text).replace("``", "").replace("*", "")
     return "\n\n".join(" ".join(part.split()) for part in plain.split("\n\n"))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from shoal.workflow import EngineSettings
 
 _SECTION = re.compile(r"^(\S.*)\n-{3,}\n", re.MULTILINE)
-#: A line of a section; a long one goes on below, indented.
+#: A line of a section; its continuation lines are indented.
 _LINE = re.compile(r"^(\w+)(?: (\S+))?: (.*(?:\n +.*)*)", re.MULTILINE)
 
 Names = list[str] | None
@@ -118,7 +118,7 @@ def command(examples: str) -> Callable[[Callable[..., None]], Callable[..., None
 
 
 def _described_parameters(declaring: Callable[..., Any]) -> list[inspect.Parameter]:
-    """The parameters with what typer has to know of each."""
+    """The parameters with what typer needs to know about each."""
     _, *sections = _SECTION.split(inspect.getdoc(declaring) or "")
     said = {
         name: (panel, metavar, " ".join(help.split()))
@@ -186,7 +186,7 @@ class Reading:
     skip_lines: int | None = None
 
     def read(self, source: str, *others: str | None, known: ReadOptions | None = None) -> Table:
-        """The table behind DATA; an option that only fits one of the others is left to that one.
+        """The table behind DATA; an option that only fits another table of the call is ignored.
 
         Options that are not given come from a plan or a release.
         """
@@ -196,7 +196,7 @@ class Reading:
         return _read(source, given, known)
 
     def read_other(self, source: str, *, known: ReadOptions | None = None) -> Table:
-        """A further table of the call, with the options that fit it."""
+        """Another table of the call, with the options that fit it."""
         names = _fitting(source)
         given = {name: value for name, value in self._given().items() if name in names}
         return _read(source, given, known)
@@ -208,7 +208,7 @@ class Reading:
         settings: EngineSettings,
         known: ReadOptions | None = None,
     ) -> tuple[str, str]:
-        """The engine for DATA, and why; not one that reads in another way than is known."""
+        """The engine for DATA, and why; never one that would read the data differently."""
         from shoal.engines import chosen_engine
 
         chosen, why = chosen_engine(source, engine, settings)
@@ -235,7 +235,7 @@ class Reading:
         return chosen, why
 
     def engine_source(self, source: str) -> Any:
-        """DATA as an engine takes it."""
+        """DATA in the form that an engine needs."""
         from shoal.engines._duckdb import DatabaseTable, is_duckdb_file
 
         return DatabaseTable(source, self.query) if is_duckdb_file(source) else source
@@ -268,7 +268,7 @@ class Reading:
         return {name: value for name, value in given.items() if value is not None}
 
     def words(self) -> list[str]:
-        """The options that were given, to be repeated in a command that is suggested."""
+        """The given options, as words of a suggested command."""
         words = []
         for spec in fields(self):
             value, name = getattr(self, spec.name), f"--{spec.name.replace('_', '-')}"
@@ -281,7 +281,7 @@ class Reading:
 
 
 def _read(source: str, given: dict[str, Any], known: ReadOptions | None) -> Table:
-    """A table, and on stderr what was found out about it."""
+    """A table; the facts about it go to stderr."""
     from shoal.app.cli.output import ui
     from shoal.table import ReadOptions, read
 
@@ -296,7 +296,7 @@ def _read(source: str, given: dict[str, Any], known: ReadOptions | None) -> Tabl
 
 
 def _named_format(text: str) -> tuple[str, str]:
-    """A column and the format of its dates; a format alone is for every column that fits."""
+    """A column and its date format; a format without a column is for every column that fits."""
     name, _, format = text.rpartition("=")
     return name or "*", format
 
@@ -326,9 +326,9 @@ def kind_of_source(source: str) -> str | None:
 
 
 def shown_source(data: str, reading: Reading, *, kept: bool = False) -> list[str]:
-    """DATA and the options of reading as words of a command; a password is left out.
+    """DATA and the reading options as words of a command; a password is left out.
 
-    A plan or a release has ``kept`` how a file is read, but not the query of a database.
+    A plan or a release has ``kept`` the reading options of a file, but not a database query.
     """
     secret = re.match(r"[^/]+://[^/@]*:[^/@]*@", data) is not None
     shown = Reading(query=reading.query) if kept else reading
@@ -338,8 +338,8 @@ def shown_source(data: str, reading: Reading, *, kept: bool = False) -> list[str
 def split_names(given: Sequence[str] | None, columns: Iterable[str]) -> list[str]:
     """Column names from options: several, or one text with commas.
 
-    A text that is the name of a column is taken as it is; quotation marks keep a comma inside, and
-    the end of a line, which parts names too.
+    A text that is the name of a column is used as it is. Commas and line ends separate names,
+    unless they are in quotation marks.
     """
     known = set(columns)
     names: list[str] = []
@@ -363,7 +363,7 @@ class Declared:
     household: Names = None
 
     def roles(self, columns: Sequence[str]) -> Roles:
-        """The roles of a table with these columns that has none yet."""
+        """The roles for a table with these columns."""
         from shoal.table import Roles
 
         if self.plan is not None:
@@ -393,7 +393,7 @@ class Declared:
 
     @property
     def reading(self) -> ReadOptions | None:
-        """How the plan says that the data is read."""
+        """The reading options in the plan."""
         from shoal.workflow import Plan
 
         return None if self.plan is None else Plan.load(self.plan).read
@@ -444,7 +444,7 @@ def _check_folder(path: Path) -> None:
 
 
 def write_whole(path: Path, text: str, *, private: bool = False) -> None:
-    """Write a text file in one step: a reader finds all of it or nothing.
+    """Write a text file atomically: a reader finds all of it or nothing.
 
     Only the owner can read a private file.
     """

@@ -91,11 +91,11 @@ def protect(
     loaded = Plan.load(plan)
     chosen, why = reading.engine_for(data, engine, loaded.engine, loaded.read)
     if dry_run:
-        with kept_warnings(strict=strict) as told:
+        with kept_warnings(strict=strict) as warned:
             release = _tried(reading, data, loaded, chosen)
             if strict:
-                told.refuse()
-        _show_tried(release, told, show_all=show_all, as_json=as_json)
+                warned.refuse()
+        _show_tried(release, warned, show_all=show_all, as_json=as_json)
         return
     if out is None:
         raise InputError(
@@ -106,9 +106,9 @@ def protect(
     if chosen != "memory" and not as_json:
         ui.note(f"Engine: {chosen}, since {why}.")
     dialect = {"delimiter": out_delimiter, "decimal": out_decimal, "encoding": out_encoding}
-    with kept_warnings(strict=strict) as told, Working("Reading the data") as working:
+    with kept_warnings(strict=strict) as warned, Working("Reading the data") as working:
         if chosen == "memory":
-            # not held here: the original is let go once the release is made
+            # without a name here, so that the original is freed before the release is saved
             release = protect(
                 reading.read(data, known=loaded.read), loaded, progress=working.if_watched
             )
@@ -125,7 +125,7 @@ def protect(
                 progress=working.part(0.0, 0.85),
             )
         if strict:
-            told.refuse()
+            warned.refuse()
         folder = release.save(
             out,
             format=written,
@@ -137,7 +137,7 @@ def protect(
             progress=working.if_watched if chosen == "memory" else working.part(0.85, 1.0),
         )
     if as_json:
-        facts = {"warnings": told, "engine": {"name": chosen, "why": why}}
+        facts = {"warnings": warned, "engine": {"name": chosen, "why": why}}
         ui.print_json(release_facts(release, folder, private) | facts)
         return
     show_release(release, show_all=show_all)
@@ -165,9 +165,9 @@ def _tried(reading: Reading, data: str, plan: Plan, chosen: str) -> Release:
         return protect(reading.read(data, known=plan.read), plan, progress=working.if_watched)
 
 
-def _show_tried(release: Release, told: list[str], *, show_all: bool, as_json: bool) -> None:
+def _show_tried(release: Release, warned: list[str], *, show_all: bool, as_json: bool) -> None:
     if as_json:
-        ui.print_json({"dry_run": True, **release_facts(release), "warnings": told})
+        ui.print_json({"dry_run": True, **release_facts(release), "warnings": warned})
         return
     show_release(release, show_all=show_all)
     ui.say()
@@ -261,7 +261,7 @@ def _show_place(release: Release, out: Path, private: Path | None) -> None:
 
 
 def _show_formulas(masked: Table, formulas: Formulas) -> None:
-    """Which columns have texts that a spreadsheet would run, where there are any."""
+    """Which columns have texts that a spreadsheet would run, if any."""
     columns = list(dict.fromkeys([*masked.running_cells(), *masked.running_names()]))
     if columns:
         ui.say(
@@ -309,12 +309,12 @@ def show_before_and_after(before: Assessment, after: Assessment, *, show_all: bo
 def _holding(claim: Claim) -> object:
     """Whether a claim holds, in a word or two."""
     if claim.rests_on_seed and claim.holds:
-        return ui.styled("under a seed", "yellow")
+        return ui.styled("with a seed", "yellow")
     return ui.styled("yes", "green") if claim.holds else ui.styled("no", "red")
 
 
 def show_claims(release: Release) -> None:
-    """What the plan requires, with what was measured."""
+    """The requirements of the plan, with their measured values."""
     ui.heading("What the plan requires")
     if not release.claims:
         ui.say("Nothing, so the release makes no claim. Add a [require] section to the plan.")

@@ -68,7 +68,7 @@ def study(
     Arguments
     ---------
     name NAME|FILE: A built-in study, the TOML file of your own study, 'list', 'fetch' with a
-    built-in study, or 'show' with a folder.
+        built-in study, or 'show' with a folder.
     folder DIR: For 'show': the folder of a study. For 'fetch': the study.
 
     Options
@@ -163,8 +163,8 @@ def _list(as_json: bool) -> None:
 
     known = built_in_studies()
     if as_json:
-        told = ("name", "title", "reference")
-        facts = [{part: getattr(study, part) for part in told} for study in known.values()]
+        parts = ("name", "title", "reference")
+        facts = [{part: getattr(study, part) for part in parts} for study in known.values()]
         ui.print_json({"studies": facts})
         return
     ui.heading("Built-in studies")

@@ -102,7 +102,7 @@ def show_checks(found: Verification) -> None:
 
 
 def _conclude(found: Verification, folder: Path) -> None:
-    """The outcome, and what could not be checked with what was given."""
+    """The outcome, and what could not be checked."""
     place = ui.printable(folder)
     failed = sum(check.status == "failed" for check in found.checks)
     skipped = [check for check in found.claims if check.status == "skipped"]
@@ -111,9 +111,9 @@ def _conclude(found: Verification, folder: Path) -> None:
     )
     ui.say()
     if failed:
-        told = checked if found.claims else "no claim was checked"
+        extent = checked if found.claims else "no claim was checked"
         ui.say(
-            f"{place} does not hold what it claims: {ui.count(failed, 'check')} failed, {told}.",
+            f"{place} does not hold what it claims: {ui.count(failed, 'check')} failed, {extent}.",
             style="bold red",
         )
     elif not found.claims:

@@ -87,7 +87,7 @@ def _people() -> Table:
 
 
 def _measure(people: Table) -> None:
-    """Measure a masked table by all that needs no more than its original."""
+    """Take all measures that need no more than a masked table and its original."""
     from shoal import assess
     from shoal.masking import Round
 
@@ -96,7 +96,7 @@ def _measure(people: Table) -> None:
 
 
 def _group() -> None:
-    """Form classes, also more of them than a small table has."""
+    """Form classes, also more than a small table has."""
     import numpy as np
 
     from shoal.kernels.grouping import count_sizes, group
@@ -107,7 +107,7 @@ def _group() -> None:
 
 
 def _mask(people: Table, name: str) -> None:
-    """Mask a table, in every way of a method that has kernels of its own; the last as a release."""
+    """Mask a table in every way that needs its own kernels; the last one as a release."""
     _group()
     from shoal import Plan, protect
     from shoal.masking import Generalize, discover_maskers
@@ -115,7 +115,7 @@ def _mask(people: Table, name: str) -> None:
     if name == "generalize":  # the levels as the studio shows them
         lowest = dict.fromkeys(people.roles.quasi_identifiers, 0)
         Generalize(k=5).space(people).along("age", lowest)
-    if name == "redraw":  # from classes that others are in
+    if name == "redraw":  # from classes that already exist
         people = Generalize(k=5).fit_transform(people)
     steps = [discover_maskers()[name](**parameters) for parameters in _ways(name)]
     for step in steps[:-1]:
@@ -124,7 +124,7 @@ def _mask(people: Table, name: str) -> None:
 
 
 def _ways(method: str) -> list[dict[str, Any]]:
-    """The parameters with which a method uses all of its kernels."""
+    """The sets of parameters that together use all kernels of a method."""
     from shoal.models import KAnonymity, LDiversity
 
     diverse = {"models": LDiversity(2, column="diagnosis")}

@@ -1,4 +1,4 @@
-"""The studio: the whole job in the browser, on the steward's own machine."""
+"""The studio: the whole job in a browser, on the steward's own machine."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MOST_CONNECTIONS: Final = 200
 
 @dataclass(frozen=True)
 class Address:
-    """Where the studio is, and the token that opens it once."""
+    """The address of the studio, and the token that opens it once."""
 
     port: int
     token: str
@@ -42,13 +42,13 @@ def serve(
     Parameters
     ----------
     given : path
-        The folder of a project, or a file of data, beside which a project is made.
+        The folder of a project, or a data file, next to which a project is created.
     port : int
-        0 lets the system choose.
+        The port; with 0 the system chooses one.
     browser : bool
-        Whether the page is opened.
+        Whether to open the page in a browser.
     told : callable
-        Called with the address and the folder when the studio answers.
+        Called with the address and the folder when the studio is ready.
     """
     try:
         import uvicorn
@@ -103,23 +103,23 @@ def serve(
 @contextmanager
 def _listening(port: int) -> Iterator[socket.socket]:
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listener:
-        if os.name == "posix":  # elsewhere it would share the port with whoever listens there
+        if os.name == "posix":  # elsewhere it would share the port with another listener
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listener.bind(("127.0.0.1", port))
             listener.listen()
         except (OSError, OverflowError):
             raise InputError(
-                f"Port {port} is taken or not allowed; leave --port out, or name another one."
+                f"Port {port} is in use or not allowed. Leave --port out, or choose another one."
             ) from None
         yield listener
 
 
 @contextmanager
 def _opened(address: Address, door: Path) -> Iterator[None]:
-    """Open the page by a file that only its owner may read: other users see what is called.
+    """Open the page through a file that only its owner may read: other users see command lines.
 
-    Some browsers of a terminal hold up whoever opens them.
+    Some terminal browsers block the process that opens them.
     """
     from shoal.workflow.release._folder import write_private
 

@@ -1,4 +1,4 @@
-"""The application behind the gate: the rooms, what every page shares, and what goes on."""
+"""The application behind the gate: the rooms, what every page shares, and events."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ from shoal.workflow.report._render import environment
 _STATIC: Final = Path(__file__).with_name("static")
 #: A path of the studio and never an address: the first part is the name of a room.
 _PLACE: Final = re.compile(r"/(?:([a-z]+)(?:/[!-\[\]-~]*)?)?(?:\?[!-\[\]-~]*)?")
-_LATEST: Final = 20  # jobs that a page is told of
+_LATEST: Final = 20  # jobs that a page hears about
 _LOOK: Final = 0.4  # seconds between two looks at the jobs and the plan
 
 
 def make_studio(project: Project, roots: tuple[Path, ...]) -> Studio:
-    """The studio of a project; files are read below the roots and nowhere else.
+    """The studio of a project; it reads files only below the roots.
 
-    The table that the project names when it is opened may be read as well: it was chosen before.
+    It may also read the table that the project names when it is opened: that was chosen before.
     """
     allowed = tuple(dict.fromkeys((project.folder, *roots)))
     dataset = Dataset(project, allowed)
@@ -129,11 +129,11 @@ def _back(request: Request, form: Form) -> str:
     found = _PLACE.fullmatch(place)
     rooms = {None, "docs", "history", *(room.name for room in studio_of(request).rooms)}
     if found is None or found[1] not in rooms:
-        raise InputError("The form does not say which screen it is from; reload the page.")
+        raise InputError("The form does not say which screen it comes from. Reload the page.")
     return place
 
 
-# -- what happens meanwhile
+# -- events
 
 
 async def _events(request: Request) -> Response:
@@ -143,7 +143,7 @@ async def _events(request: Request) -> Response:
 
 
 async def _news(studio: Studio, request: Request) -> AsyncIterator[str]:
-    """A line for every change of the plan and every step of a job, until the page is left."""
+    """An event for every change of the plan and every step of a job, until the page is left."""
     known: dict[str, str] = {}
     while not await request.is_disconnected():
         news = await run_in_threadpool(_states, studio)
@@ -156,7 +156,7 @@ async def _news(studio: Studio, request: Request) -> AsyncIterator[str]:
 
 
 def _states(studio: Studio) -> dict[str, str]:
-    """The version of the plan, and how each of the latest jobs is."""
+    """The version of the plan, and the state of each of the latest jobs."""
     jobs = {job.id: json.dumps(job.to_dict()) for job in studio.jobs.all()[:_LATEST]}
     return {"version": str(studio.project.version.number), **jobs}
 
@@ -179,14 +179,14 @@ def _theme(request: Request) -> Response:
 
 
 def _nowhere(request: Request, cause: Exception) -> Response:
-    sentence = "There is no such page in the studio; the rooms are on the left."
+    sentence = "The studio has no such page. The rooms are listed on the left."
     return HTMLResponse(render(request, "refusal.html.j2", sentence=sentence), 404)
 
 
 def _unexpected(request: Request, cause: Exception) -> Response:
-    """Without a word of the exception, which may quote the data."""
+    """Does not show the text of the exception, which may quote the data."""
     sentence = (
-        f"Something unexpected happened ({type(cause).__name__}). Nothing was lost: the plan is "
-        "on disk. Please report it with what you did."
+        f"An unexpected error occurred ({type(cause).__name__}). Nothing was lost: the plan is "
+        "saved. Please report the error and what you did."
     )
     return HTMLResponse(f'<p id="sentence" role="alert">{sentence}</p>', 500)

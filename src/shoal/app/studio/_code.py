@@ -1,4 +1,4 @@
-"""A plan as the Python that one could have written."""
+"""A plan as a Python script."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _WIDEST = 88
 
 
 def python_of(plan: Plan, source: Path | None, reading: Mapping[str, Any]) -> str:
-    """A script that reads the table, masks it by the plan and writes the release."""
+    """A script that reads the table, masks it with the plan and writes the release."""
     lines = ["import shoal as sh", ""]
     name = "people.csv" if source is None else source.name
     given = {} if plan.roles is None else plan.roles.to_dict()
@@ -35,7 +35,7 @@ def python_of(plan: Plan, source: Path | None, reading: Mapping[str, Any]) -> st
 
 
 class _Code(str):
-    """A text that is code already."""
+    """A text that is already code."""
 
 
 def _call(function: str, arguments: list[str], named: Mapping[str, Any]) -> str:

@@ -1,8 +1,7 @@
 """The table of a project in the server's memory: read once, coded once, counted once.
 
-It is read where it lies, in a thread of its own, and kept for as long as the file and the way of
-reading it stay the same. Pages get a :class:`Loaded`; while there is none they show that the table
-is being read.
+It is read in place, in a separate thread, and kept as long as the file and the reading options stay
+the same. Pages get a :class:`Loaded`; until it exists, they show that the table is being read.
 """
 
 from __future__ import annotations
@@ -33,29 +32,29 @@ from shoal.table import (
 )
 
 _MOST_TABLES: Final = 8
-#: A page waits so long for a table that is being read, and shows that it waits after that.
+#: How long a page waits for a table that is being read, before it shows that it waits.
 PATIENCE: Final = 0.8
 
 
 class StillReading(Exception):
-    """The table is not there yet: the page says so and asks again."""
+    """The table is not there yet; the page says so and asks again."""
 
 
 @dataclass(frozen=True)
 class Loaded:
-    """A table without roles, and what was found out about it."""
+    """A table without roles, and the facts about it."""
 
     table: Table
     suggestion: RoleSuggestion
     #: Columns in which a few texts may stand for missing values.
     mixed: tuple[MixedColumn, ...]
-    #: What the file says that its columns mean.
+    #: The meanings of the columns according to the file.
     labels: Mapping[str, str]
     key: tuple[Any, ...]
 
     @property
     def manner(self) -> Manner:
-        """How the file is written."""
+        """The format and dialect of the file."""
         assert self.table.manner is not None
         return self.table.manner
 
@@ -67,8 +66,8 @@ class Loaded:
             absent = [name for _, name in roles.items() if name not in self.table.columns]
             if absent:
                 raise RolesError(
-                    f"The plan has a role for '{absent[0]}', which the table does not have; take "
-                    "it out of the plan, or choose the table that the plan was made for."
+                    f"The plan has a role for '{absent[0]}', but the table has no such column. "
+                    "Remove it from the plan, or choose the table that the plan was made for."
                 )
             if len(known) >= _MOST_TABLES:  # each has a label for every row in its groupings
                 known.clear()
@@ -78,7 +77,7 @@ class Loaded:
 
     @cached_property
     def counts(self) -> Counts:
-        """What pages count on it."""
+        """The counts that pages show."""
         return Counts(self.table)
 
     @cached_property
@@ -98,7 +97,7 @@ class Dataset:
 
     @property
     def _said(self) -> Mapping[str, Any]:
-        """What the project says about the source; a file that was edited may say anything."""
+        """What the project records about the source; an edited file may hold anything."""
         said = self._project.settings.get("source", {})
         return said if isinstance(said, Mapping) else {}
 
@@ -116,7 +115,7 @@ class Dataset:
 
     @property
     def options(self) -> dict[str, Any]:
-        """How the source is read, where the plan says so under ``[read]``."""
+        """How to read the source, according to ``[read]`` in the plan."""
         return self._project.reading.without(["columns"]).to_dict()
 
     def allowed(self, named: str) -> Path:
@@ -127,17 +126,17 @@ class Dataset:
         try:
             place = Path(os.path.realpath(self._project.folder / named))
         except (OSError, ValueError):
-            raise InputError("This is not the path of a file.") from None
+            raise InputError("This is not the path of a file. Type another one.") from None
         if not any(place.is_relative_to(root) for root in self.roots):
             folders = ", ".join(f"'{root}'" for root in self.roots)
             raise InputError(
-                f"The studio reads files below {folders}; start it with 'shoal studio' and the "
-                "path of this file to work with it."
+                f"The studio only reads files below {folders}. To work with this file, start the "
+                "studio with 'shoal studio' and its path."
             )
         return place
 
     def start(self) -> Future[Loaded] | None:
-        """Begin to read, unless the table is there already; None without a source."""
+        """Start reading, unless the table is already there; None without a source."""
         source = self.source
         if source is None:
             return None
@@ -145,9 +144,12 @@ class Dataset:
         try:
             state = source.stat()
         except OSError:
-            raise ReadError(f"There is no file '{source.name}' where the project says.") from None
-        if not stat.S_ISREG(state.st_mode):  # what is no file may never end
-            raise ReadError(f"'{source.name}' is no file; choose one.")
+            raise ReadError(
+                f"The file '{source.name}' is no longer where the project expects it. Choose the "
+                "table again."
+            ) from None
+        if not stat.S_ISREG(state.st_mode):  # reading anything else may never end
+            raise ReadError(f"'{source.name}' is not a file. Choose one.")
         listed = tuple((name, str(value)) for name, value in sorted(options.items()))
         key = (str(source), state.st_mtime_ns, state.st_size, listed)
         with self._lock:
@@ -158,10 +160,10 @@ class Dataset:
             return self._reading[1]
 
     def loaded(self, patience: float = PATIENCE) -> Loaded:
-        """The table; StillReading where it takes longer than a page waits."""
+        """The table; raises StillReading if it takes longer than a page waits."""
         reading = self.start()
         if reading is None:
-            raise InputError("No table is chosen yet; choose one under Data.")
+            raise InputError("No table is chosen yet. Choose one under Data.")
         try:
             return reading.result(patience)
         except TimeoutError:
@@ -169,7 +171,7 @@ class Dataset:
 
     @property
     def if_loaded(self) -> Loaded | None:
-        """The table if it is there at this moment, for marks that must not wait."""
+        """The table if it is there now, for marks that must not wait."""
         try:
             return self.loaded(0.0)
         except (StillReading, ShoalError):
@@ -186,8 +188,8 @@ def _load(source: Path, options: dict[str, Any], key: tuple[Any, ...]) -> Loaded
         return Loaded(table, suggest_roles(table), tuple(mixed_columns(table)), labels, key)
     except (ShoalError, MemoryError):
         raise
-    except Exception as cause:  # what a library says may quote the data
+    except Exception as cause:  # the message of a library may quote the data
         raise ReadError(
-            f"'{source.name}' cannot be read ({type(cause).__name__}); look whether it is whole, "
-            "and how it is read."
+            f"'{source.name}' cannot be read ({type(cause).__name__}). Check that the file is "
+            "complete, and how it is read."
         ) from None

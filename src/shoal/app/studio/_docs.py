@@ -1,8 +1,8 @@
-"""The documentation inside the studio: the project's own pages, offline, and a search over them.
+"""The documentation inside the studio: the project's own pages, offline, with a search.
 
-The pages are those of ``docs/``: in an installed package beside this module, in a checkout where
-the repository has them. Only what was found there is served, by its name, so that no address can
-name anything else.
+The pages are those of ``docs/``. In an installed package they lie next to this module, in a
+checkout where the repository has them. Only files found there are served, by their name, so that no
+address can reach anything else.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _SHELVES: Final = (
 _PICTURES: Final = {".png": "image/png", ".svg": "image/svg+xml"}
 _LONGEST_QUERY: Final = 100
 _MOST_FOUND: Final = 30
-_AROUND: Final = 90  # letters on each side of what was searched for
+_AROUND: Final = 90  # characters on each side of a hit
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Page:
 
 @dataclass(frozen=True)
 class Hit:
-    """A section in which all words of a query are."""
+    """A section that contains all words of a query."""
 
     page: Page
     heading: str
@@ -140,7 +140,7 @@ def _hit(one: Page, heading: str, text: str, words: list[str]) -> Hit:
 
 @cache
 def library() -> Library | None:
-    """The documentation; None where this installation does not have it."""
+    """The documentation; None if this installation does not have it."""
     for place in (_HERE.with_name("docs"), _HERE.parents[4] / "docs"):
         if (place / "index.md").is_file():
             return Library(place)
@@ -151,7 +151,7 @@ def library() -> Library | None:
 
 
 def _outside_code(text: str) -> Iterator[tuple[str, bool]]:
-    """The lines, each with whether it is prose and not in a block of code."""
+    """The lines, each with whether it is prose rather than code."""
     fence = ""
     for line in text.splitlines():
         mark = re.match(r"\s*(```+|~~~+)", line)
@@ -164,7 +164,7 @@ def _outside_code(text: str) -> Iterator[tuple[str, bool]]:
 
 
 def _prose(text: str) -> str:
-    """The text without what only a program reads."""
+    """The text without parts that only a program reads."""
     kept = (line for line, is_prose in _outside_code(text) if is_prose)
     plain = "\n".join(line for line in kept if not line.startswith((":::", "    options:")))
     plain = re.sub(r"\$\$.*?\$\$", "", plain, flags=re.DOTALL)
@@ -174,7 +174,7 @@ def _prose(text: str) -> str:
 
 
 def _plain_markdown(text: str) -> str:
-    """Without tabs and blocks of the reference, which plain Markdown does not know."""
+    """Without tabs and reference blocks, which plain Markdown does not know."""
     lines: list[str] = []
     block = ""  # what the indented lines that follow belong to
     for line, is_prose in _outside_code(text):
@@ -215,7 +215,7 @@ def html_of(one: Page, known: Library) -> Markup:
             for element in root.iter("img"):
                 element.set("src", f"/docs/{_beside(one.name, element.get('src', ''))}")
 
-    tables = TableExtension(use_align_attribute=True)  # the policy admits no style
+    tables = TableExtension(use_align_attribute=True)  # the policy forbids inline styles
     known_words = ["fenced_code", "admonition", "attr_list", "meta", "toc"]
     maker = markdown.Markdown(extensions=[tables, Math(), *known_words])
     maker.treeprocessors.register(Links(maker), "studio", 0)
@@ -223,7 +223,7 @@ def html_of(one: Page, known: Library) -> Markup:
 
 
 def _wrap_tables(parent: Any) -> None:
-    """A wide table scrolls by itself, also by keyboard."""
+    """Let a wide table scroll by itself, also by keyboard."""
     from xml.etree.ElementTree import Element
 
     for at, child in enumerate(list(parent)):
@@ -235,7 +235,7 @@ def _wrap_tables(parent: Any) -> None:
 
 
 def _lead(link: Any, name: str, known: Library) -> None:
-    """Let a link lead to a page of the studio, or away from it in a window of its own."""
+    """Point a link to a page of the studio, or open it in a window of its own."""
     to, _, anchor = link.get("href", "").partition("#")
     if to.startswith(("https://", "http://")):
         link.attrib |= {"target": "_blank", "rel": "noreferrer noopener"}
@@ -259,7 +259,7 @@ def _show(studio: Studio, request: Request) -> Response:
     known = library()
     if known is None:
         raise InputError(
-            "The documentation is not part of this installation; install Shoal again, or read it "
+            "The documentation is not part of this installation. Install Shoal again, or read it "
             "in the repository."
         )
     name = request.path_params["name"].strip("/")
@@ -276,7 +276,7 @@ def _show(studio: Studio, request: Request) -> Response:
         return HTMLResponse(render(request, "docs/page.html.j2", **facts))
     one = known.pages.get(name or "index")
     if one is None:
-        raise InputError("There is no such page in the documentation; search for it.")
+        raise InputError("The documentation has no such page. Search for it.")
     facts |= {"page": one, "text": html_of(one, known)}
     return HTMLResponse(render(request, "docs/page.html.j2", **facts))
 

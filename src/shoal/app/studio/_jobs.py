@@ -1,8 +1,8 @@
-"""Work in the background: a process for each job, whose folder in ``runs/`` is all of its state.
+"""Background work: a process for each job, whose folder in ``runs/`` holds all of its state.
 
-``job.json`` says what is to be done, ``progress.json`` how far it is, ``outcome.json`` how it
-ended. While the process lives it holds a lock on the folder. So a server that was killed finds
-every job again: done, still running, or interrupted and ready to go on.
+``job.json`` says what to do, ``progress.json`` how far the job is, ``outcome.json`` how it ended.
+The process holds a lock on the folder while it lives. So a server that was killed finds every job
+again: done, still running, or interrupted and ready to continue.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ JOB, PROGRESS, OUTCOME, LOCK, RESULT, PROCESS = (
     "job.json", "progress.json", "outcome.json", "lock", "result.json", "process.json"
 )  # fmt: skip
 _ID: Final = re.compile(r"\d{8}-\d{6}-[a-z]+-[0-9a-f]{4}")
-_GRACE: Final = 5.0  # seconds that a process has to clean up after it was asked to stop
+_GRACE: Final = 5.0  # seconds for a process to clean up after it was asked to stop
 _SEEN_TOO_EARLY: Final = 0.03
 
 _PROBING: Final = threading.Lock()
@@ -79,7 +79,7 @@ class Job:
 
     @property
     def seconds_left(self) -> float | None:
-        """About how long it still takes; None where it is too early to say."""
+        """The estimated time left; None if it is too early to tell."""
         if not self.is_running or self.share < _SEEN_TOO_EARLY:
             return None
         return (time.time() - self.started) * (1 - self.share) / self.share
@@ -95,11 +95,11 @@ class Job:
         return f"about {round(seconds / 60)} min left"
 
     def result(self, name: str = RESULT) -> Any:
-        """What it found; None where there is nothing yet."""
+        """The result; None if there is none yet."""
         return _read_json(self.folder / name)
 
     def to_dict(self) -> dict[str, Any]:
-        """What the page shows while it runs."""
+        """What a page shows while the job runs."""
         return {
             "id": self.id,
             "state": self.state,
@@ -129,7 +129,7 @@ class Jobs:
         version: int,
         options: Mapping[str, Any] | None = None,
     ) -> Job:
-        """Begin a job in a process of its own."""
+        """Start a job in a process of its own."""
         name = f"{datetime.now():%Y%m%d-%H%M%S}-{kind}-{secrets.token_hex(2)}"
         folder = self._runs / name
         facts = {
@@ -149,15 +149,15 @@ class Jobs:
         except OSError as cause:
             shutil.rmtree(folder, ignore_errors=True)
             why = cause.strerror or "the system refuses it"
-            raise InputError(f"The job cannot begin in '{self._runs}': {why}.") from None
+            raise InputError(f"The job cannot start in '{self._runs}': {why}.") from None
 
     def go_on(self, id: str) -> Job:
-        """Begin again where a job was stopped; what it keeps as it goes is not done again."""
+        """Continue a job where it was stopped; what it has already saved is not repeated."""
         job = self.get(id)
         if not job.can_go_on:
-            raise InputError("This job runs or is done; there is nothing to go on with.")
+            raise InputError("This job is running or done, so there is nothing to continue.")
         facts = _read_json(job.folder / JOB) | {"started": time.time()}
-        self._end(job.folder)  # one that has told its outcome may still be leaving
+        self._end(job.folder)  # a process that wrote its outcome may still be exiting
         try:
             write_json(job.folder / JOB, facts)
             for name in (PROCESS, OUTCOME, PROGRESS):
@@ -165,14 +165,14 @@ class Jobs:
             return self._run(job.folder)
         except OSError as cause:
             why = cause.strerror or "the system refuses it"
-            raise InputError(f"The job cannot go on: {why}.") from None
+            raise InputError(f"The job cannot continue: {why}.") from None
 
     def _run(self, folder: Path) -> Job:
-        held = _locked(folder)  # handed to the process: held from the first moment on
+        held = _locked(folder)  # passed to the process, so that it holds the lock from the start
         self._ended.pop(folder.name, None)
         try:
             process = subprocess.Popen(
-                # -P: no module from the folder that the studio happens to be started in
+                # -P: import no module from the folder that the studio was started in
                 [sys.executable, "-P", "-m", "shoal.app.studio._work", str(folder)],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
@@ -188,7 +188,7 @@ class Jobs:
         return self.get(folder.name)
 
     def all(self, *kinds: str) -> list[Job]:
-        """The jobs, the newest first."""
+        """The jobs, newest first."""
         names = sorted(filter(_ID.fullmatch, os.listdir(self._runs)), reverse=True)
         found = [self._seen(self._runs / name) for name in names]
         return [job for job in found if job is not None and (not kinds or job.kind in kinds)]
@@ -209,10 +209,10 @@ class Jobs:
         facts = _read_json(folder / JOB)
         if facts is None:
             return None
-        alive = self._is_alive(folder)  # asked first: an outcome is written before the end
+        alive = self._is_alive(folder)  # checked first: the outcome is written before the end
         try:
             job = self._job(folder, facts, alive)
-        except (AttributeError, KeyError, TypeError):  # somebody else's file
+        except (AttributeError, KeyError, TypeError):  # not a file of the studio
             return None
         if not alive and job.state != "interrupted":
             self._ended[folder.name] = job
@@ -251,35 +251,35 @@ class Jobs:
         if job.is_running:
             self._end(job.folder)
             if self.get(id).state == "interrupted":
-                with contextlib.suppress(OSError):  # a full disk: it stays interrupted
+                with contextlib.suppress(OSError):  # the disk is full: the job stays interrupted
                     write_json(job.folder / OUTCOME, {"state": "stopped", "sentence": "Stopped."})
         return self.get(id)
 
     def _end(self, folder: Path) -> None:
-        """End the process of a job and all that it started."""
+        """End the process of a job and all its children."""
         with self._lock:
             process = self._processes.get(folder.name)
         own = process is not None and process.poll() is None
         for number in (signal.SIGTERM, getattr(signal, "SIGKILL", signal.SIGTERM)):
             end = time.monotonic() + _GRACE
-            told = False
+            asked = False
             while self._is_alive(folder) and time.monotonic() < end:
                 pid = process.pid if own and process else _process_in(folder)
-                if pid is not None and not told:
+                if pid is not None and not asked:
                     with contextlib.suppress(ProcessLookupError, PermissionError):
                         os.killpg(pid, number)
-                    told = True
+                    asked = True
                 time.sleep(0.02)
 
     def remove(self, id: str) -> None:
-        """Take away a job that has ended, with all that it found."""
+        """Delete a job that has ended, with its results."""
         job = self.get(id)
         if job.is_running:
-            raise InputError("This job is running; stop it first.")
+            raise InputError("This job is running. Stop it first.")
         shutil.rmtree(job.folder)
 
     def close(self) -> None:
-        """Stop what runs: it goes on when somebody asks for it."""
+        """Stop all running jobs; they can be continued later."""
         for job in self.all():
             if job.is_running:
                 self.cancel(job.id)
@@ -289,7 +289,7 @@ class Jobs:
 
 
 def _process_in(folder: Path) -> int | None:
-    """The process of a job that another server began; it says its number when it begins."""
+    """The process of a job that another server started; it records its number at the start."""
     facts = _read_json(folder / PROCESS)
     pid = facts.get("pid") if isinstance(facts, dict) else None
     return pid if isinstance(pid, int) and pid > 1 else None
@@ -315,7 +315,7 @@ def _is_locked(folder: Path) -> bool:
         descriptor = os.open(folder / LOCK, os.O_RDWR)
     except OSError:
         return False
-    with _PROBING:  # whoever asks holds the lock for a moment, and must not be taken for a process
+    with _PROBING:  # the probe holds the lock for a moment, and must not be taken for a process
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -326,7 +326,7 @@ def _is_locked(folder: Path) -> bool:
 
 
 def write_json(path: Path, facts: Any) -> None:
-    """Write facts in one step, readable by their owner alone."""
+    """Write facts atomically, readable only by their owner."""
     with complete_files(path.parent) as aside:
         (aside / path.name).write_text(json.dumps(facts, ensure_ascii=False), encoding="utf-8")
 

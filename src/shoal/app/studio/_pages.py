@@ -1,8 +1,8 @@
-"""What every screen is made with: a page, an action, the rooms and how each of them stands.
+"""The parts of every screen: pages, actions, rooms, and the state of each room.
 
 A *page* answers a GET with a screen. An *action* answers a POST: it changes something and sends the
-browser back to a page, so that every screen can be reloaded. Both work in a thread and never hold
-up the server. What Shoal refuses is shown as its one sentence.
+browser back to a page, so that every screen can be reloaded. Both run in a thread and never block
+the server. An error of Shoal is shown as its one sentence.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Standing = Literal["done", "attention", "blocks", "open"]
 
 @dataclass(frozen=True)
 class Mark:
-    """How a room stands, in a word and a sentence."""
+    """The state of a room, in a word and a sentence."""
 
     standing: Standing
     sentence: str
@@ -46,10 +46,10 @@ class Mark:
 
 @dataclass(frozen=True)
 class Room:
-    """A screen: its name in addresses, its title, and why it is there.
+    """A screen: its name in addresses, its title, and its purpose.
 
     ``why`` has two or three sentences for the drawer; ``docs`` is the page of the documentation.
-    ``mark`` must not wait: it is asked for on every page.
+    ``mark`` must not wait, since every page shows it.
     """
 
     name: str
@@ -71,11 +71,11 @@ class Studio:
     warm: Callable[[], None] = field(default=lambda: None)
 
     def start(self, kind: str, title: str, *, of: Version | None = None, **options: Any) -> Job:
-        """Begin a job on the table with the plan as it is now, or as another version has it."""
+        """Start a job on the table with the current plan, or with another version of it."""
         source, version = self.dataset.source, of or self.project.version
         if source is None:
-            raise InputError("No table is chosen yet; choose one under Data.")
-        self.project.understand(version.plan)  # or it is refused here
+            raise InputError("No table is chosen yet. Choose one under Data.")
+        self.project.understand(version.plan)  # raises if Shoal cannot use the plan
         return self.jobs.start(
             kind,
             title,
@@ -95,18 +95,18 @@ class Form:
         try:
             self._fields = parse_qsl(text, keep_blank_values=True, max_num_fields=_MOST_FIELDS)
         except ValueError:
-            raise InputError("The form has too many fields.") from None
+            raise InputError("The form has too many fields. Reload the page.") from None
 
     def all(self, name: str) -> list[str]:
         return [value for key, value in self._fields if key == name]
 
     def one(self, name: str, default: str | None = None) -> str:
-        """A field that must be there, unless there is a default."""
+        """A field that is required unless there is a default."""
         found = self.all(name)
         if found:
             return found[-1]
         if default is None:
-            raise InputError(f"The form lacks the field '{name}'; reload the page.")
+            raise InputError(f"The form lacks the field '{name}'. Reload the page.")
         return default
 
     def whole(self, name: str) -> int:
@@ -144,7 +144,7 @@ def page(path: str, show: _Show) -> Route:
 
 
 def action(path: str, act: _Act) -> Route:
-    """A change at a path; what it returns is where the browser goes."""
+    """A change at a path; it returns the address where the browser goes next."""
 
     @functools.wraps(act)
     async def endpoint(request: Request) -> Response:
@@ -152,7 +152,7 @@ def action(path: str, act: _Act) -> Route:
             form = Form(await _body(request))
             going = await run_in_threadpool(act, studio_of(request), form, request)
         except StillReading:
-            return _refusal(request, InputError("The table is still being read; try again."))
+            return _refusal(request, InputError("The table is still being read. Try again soon."))
         except ShoalError as cause:
             return _refusal(request, cause)
         return going if isinstance(going, Response) else RedirectResponse(going, 303)
@@ -167,11 +167,11 @@ async def _body(request: Request) -> bytes:
             async for chunk in request.stream():
                 body += chunk
                 if len(body) > _LONGEST_FORM:
-                    raise InputError("The form is too large.")
+                    raise InputError("The form is too large. Send less text.")
     except TimeoutError:
-        raise InputError("The form took too long to come; send it again.") from None
-    except ClientDisconnect:  # nobody is there to read this
-        raise InputError("The form did not come whole.") from None
+        raise InputError("The form took too long to arrive. Send it again.") from None
+    except ClientDisconnect:  # nobody is left to read this
+        raise InputError("The form did not arrive completely.") from None
     return bytes(body)
 
 
@@ -186,7 +186,7 @@ def show(request: Request, template: str, room: Room, **facts: Any) -> HTMLRespo
 
 
 def render(request: Request, template: str, **facts: Any) -> str:
-    """Fill a template with the facts and what every page has."""
+    """Fill a template with the facts and with what every page shows."""
     studio = studio_of(request)
     filled = environment("shoal.app.studio").get_template(template)
     return filled.render({"room": None, **_shared(studio, request), **facts})
@@ -213,18 +213,18 @@ def _shared(studio: Studio, request: Request) -> dict[str, Any]:
 def _python(studio: Studio) -> str:
     try:
         reading = studio.dataset.options
-    except ShoalError:  # the Data screen says what is wrong with it
+    except ShoalError:  # the Data screen shows the error
         reading = {}
     return python_of(studio.project.plan, studio.dataset.named, reading)
 
 
 def _path(request: Request) -> str:
-    """The page that is shown; an action is none, and is followed by the first that is next."""
+    """The page that is shown; after an action, the page that follows it."""
     return quote(request.url.path) if request.method == "GET" else "/"
 
 
 def mark_of(room: Room, studio: Studio) -> Mark:
-    """How a room stands; where it cannot be said, why."""
+    """The state of a room, or why it is unknown."""
     try:
         return room.mark(studio)
     except StillReading:
@@ -238,14 +238,14 @@ def _refusal(request: Request, cause: ShoalError) -> Response:
     code = 409 if isinstance(cause, Conflict) else 422
     text = render(request, "refusal.html.j2", sentence=str(cause))
     to = {"hx-retarget": "#problem", "hx-reswap": "innerHTML show:#problem:top"}
-    # the address stays that of the page: an action cannot be loaded again
+    # the address stays that of the page, since an action cannot be reloaded
     return HTMLResponse(
         text, code, headers=to | {"hx-reselect": "#sentence", "hx-push-url": "false"}
     )
 
 
 def set_in(document: Any, path: Sequence[str], value: Any) -> None:
-    """Set an entry of a TOML document by its path; None takes it out, with tables left empty."""
+    """Set an entry of a TOML document by its path; None removes it, with tables left empty."""
     *tables, last = path
     place = document
     for name in tables:

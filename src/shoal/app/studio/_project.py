@@ -1,11 +1,11 @@
 """A project: the folder that is the state of the studio, and the versions of its plan.
 
-``plan.toml`` is the plan that the command line runs. ``studio.toml`` has what a plan does not say:
-where the table is, the reasons for roles, who a release is for. Every change of either is a version
-in ``history/``. A version is on disk before the files are replaced, and ``history/head`` says from
-which version to which they go meanwhile: a kill at any moment loses at most the click that was
-under way, and no change is done by half. A file that was edited elsewhere becomes a version when it
-is next looked at.
+``plan.toml`` is the plan that the command line runs. ``studio.toml`` has what a plan does not
+contain: where the table is, the reasons for roles, who a release is for. Every change of either is
+a version in ``history/``. A version is on disk before the files are replaced, and ``history/head``
+records the old and the new version in the meantime. So a kill at any moment loses at most the
+current click, and no change is done halfway. A file that was edited elsewhere becomes a version
+when it is next read.
 """
 
 from __future__ import annotations
@@ -40,24 +40,24 @@ PLAN: Final = "plan.toml"
 STUDIO: Final = "studio.toml"
 NOTES: Final = "notes.md"
 _HISTORY, _HEAD, _LOCK = "history", "head", "lock"
-_ELSEWHERE: Final = "edited outside of the studio"
+_ELSEWHERE: Final = "edited outside the studio"
 _LONGEST_NOTES: Final = 200_000
 
 DATABASE: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 NO_DATABASES: Final = (
-    "The studio reads files, not databases; write the rows into a file first, such as Parquet."
+    "The studio reads files, not databases. Write the rows to a file first, such as Parquet."
 )
 
 Edit = Callable[[TOMLDocument, TOMLDocument], None]
 
 
 class Conflict(InputError):
-    """What a page shows was changed elsewhere meanwhile."""
+    """What a page shows was changed elsewhere in the meantime."""
 
 
 @dataclass(frozen=True)
 class Version:
-    """The plan and what belongs to it at one moment."""
+    """The plan and its settings at one moment."""
 
     number: int
     parent: int
@@ -76,7 +76,7 @@ class Project:
     Parameters
     ----------
     folder : path
-        Made with mode 0700 where it is not there.
+        Created with mode 0700 if it does not exist.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -89,7 +89,7 @@ class Project:
         self._obstacle: InputError | None = None
         self._parsed: tuple[str, Plan | ShoalError] | None = None
         self._settings: tuple[str, dict[str, Any]] | None = None
-        #: Refuses a file that the studio was not started for; who knows the folders sets it.
+        #: Refuses a file that the studio was not started for; set by the code that knows the roots.
         self.may_read: Callable[[str], object] = str
         self.refresh()
 
@@ -99,9 +99,9 @@ class Project:
 
     @contextlib.contextmanager
     def held(self) -> Iterator[Callable[[int], None]]:
-        """Keep the project for one studio: two would number their versions alike.
+        """Keep the project for one studio: two would use the same version numbers.
 
-        Gives a function to say at which port this one is.
+        Yields a function that records the port of this studio.
         """
         lock = os.open(self.folder / _HISTORY / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
         with os.fdopen(lock, "r+") as file:
@@ -123,10 +123,10 @@ class Project:
     # -- looking
 
     def refresh(self) -> Version:
-        """The version in force; a file that was edited elsewhere becomes one first.
+        """The version in force; a file that was edited elsewhere becomes a version first.
 
-        A file that holds no text, or a disk that takes none, changes nothing: until that is
-        mended, the version before it stays in force, and ``problem`` says why.
+        A file that is not text, or a disk that cannot be written, changes nothing: until that is
+        fixed, the previous version stays in force, and ``problem`` says why.
         """
         with self._lock:
             head = self._versions.get(self._head)
@@ -148,7 +148,7 @@ class Project:
             return "", ""
 
     def _recorded(self, what: str, plan: str, studio: str) -> Version:
-        """A new version of files that are as it says already."""
+        """A new version of files that already have its content."""
         version = self._record(what, plan, studio)
         self._point_at(version.number)
         return version
@@ -159,7 +159,7 @@ class Project:
 
     @property
     def plan(self) -> Plan:
-        """The plan; PlanError where the file does not hold one."""
+        """The plan; PlanError if the file does not contain one."""
         text = self.version.plan
         self._check_way()
         if self._parsed is None or self._parsed[0] != text:
@@ -174,7 +174,7 @@ class Project:
 
     @property
     def problem(self) -> str | None:
-        """Why the plan cannot be read; None where it can."""
+        """Why the plan cannot be read; None if it can."""
         try:
             _ = self.plan, self.settings
         except ShoalError as cause:
@@ -183,7 +183,7 @@ class Project:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What ``studio.toml`` says."""
+        """The content of ``studio.toml``."""
         text = self.version.studio
         self._check_way()
         if self._settings is None or self._settings[0] != text:
@@ -192,7 +192,7 @@ class Project:
 
     @property
     def reading(self) -> ReadOptions:
-        """How the plan has its table read; as is found out where the plan is no TOML."""
+        """How to read the table according to the plan; detected if the plan is not valid TOML."""
         return _reading_of(self.version.plan)
 
     @property
@@ -203,7 +203,7 @@ class Project:
 
     @property
     def exposure(self) -> str:
-        """Who else may look into the folder, in words; empty where nobody may."""
+        """Who else may open the folder, in words; empty if nobody may."""
         state = self.folder.stat()
         if hasattr(os, "geteuid") and state.st_uid != os.geteuid():
             return "belongs to another user of this machine"
@@ -220,16 +220,16 @@ class Project:
     def change(self, what: str, edit: Edit, *, based_on: int | None = None) -> Version:
         """Edit both documents; comments stay. A plan that Shoal does not understand is refused.
 
-        ``based_on`` is the version that a page shows whose whole text is replaced: where it is no
-        longer in force, the change is refused, since it would undo somebody else's.
+        If a page replaces the whole text, ``based_on`` is the version that it shows. If that is no
+        longer in force, the change is refused, since it would undo someone else's change.
         """
         with self._lock:
             head = self.refresh()
             self._check_way()
             if based_on is not None and based_on != head.number:
                 raise Conflict(
-                    "The plan was changed meanwhile, in another tab or in an editor; look at it "
-                    "as it is now, and make your change again."
+                    "The plan was changed in the meantime, in another tab or in an editor. Look at "
+                    "its current state, and repeat your change."
                 )
             plan, studio = parsed_toml(head.plan, PLAN), parsed_toml(head.studio, STUDIO)
             edit(plan, studio)
@@ -240,25 +240,25 @@ class Project:
             return self._put(self._record(what, *texts))
 
     def replace_plan(self, text: str, *, based_on: int) -> Version:
-        """Put another text in the place of the plan."""
+        """Replace the text of the plan."""
         text = text.replace("\r\n", "\n")
         with self._lock:
             head = self.refresh()
             if based_on != head.number:
-                raise Conflict("The plan was changed meanwhile; look at it as it is now.")
+                raise Conflict("The plan was changed in the meantime. Look at its current state.")
             self.understand(text)
             return self._put(self._record("plan edited as text", text, head.studio))
 
     def understand(self, text: str) -> Plan:
-        """The plan that a text is; what it names is read only if it may be."""
+        """Parse a plan; files that it names are read only if that is allowed."""
         try:
             self.check_files(parsed_toml(text, PLAN).unwrap())
             return Plan.from_toml(text, folder=self.folder)
         except RecursionError:
-            raise PlanError("The plan is nested too deeply to be one.") from None
+            raise PlanError("The text is nested too deeply for a plan.") from None
 
     def check_files(self, raw: Any) -> None:
-        """Refuse a part of a plan that names a file which may not be read."""
+        """Refuse a part of a plan that names a file that may not be read."""
         tables = raw if isinstance(raw, list) else [raw]
         for table in tables:
             for value in table.values() if isinstance(table, Mapping) else ():
@@ -275,7 +275,7 @@ class Project:
 
     def write_notes(self, text: str) -> None:
         if len(text) > _LONGEST_NOTES:
-            raise InputError(f"Notes have at most {_LONGEST_NOTES:,} characters.")
+            raise InputError(f"Notes are limited to {_LONGEST_NOTES:,} characters. Shorten them.")
         self._write({NOTES: text.replace("\r\n", "\n")})
 
     # -- undo and redo
@@ -294,7 +294,7 @@ class Project:
 
     @property
     def versions(self) -> list[Version]:
-        """All versions, the newest first."""
+        """All versions, newest first."""
         return sorted(self._versions.values(), key=lambda version: -version.number)
 
     def go_to(self, number: int) -> Version:
@@ -308,7 +308,7 @@ class Project:
     # -- files
 
     def _put(self, version: Version) -> Version:
-        """Put a version in force; what was begun is finished when the project is next opened."""
+        """Put a version in force; if interrupted, that is finished when the project is reopened."""
         self._write({_HEAD: f"{self._head} {version.number}"}, _HISTORY)
         try:
             self._write({PLAN: version.plan, STUDIO: version.studio})
@@ -339,8 +339,8 @@ class Project:
         except OSError as cause:
             why = cause.strerror or "the system refuses it"
             raise InputError(
-                f"The project cannot be written ({why}), so this change is not kept; mend that in "
-                f"'{self.folder}' and make it again."
+                f"The project cannot be written ({why}), so this change was not saved. Fix that in "
+                f"'{self.folder}', and repeat the change."
             ) from None
 
     def _text(self, name: str) -> str:
@@ -358,7 +358,7 @@ class Project:
                 yield version.number, version
 
     def _read_head(self) -> int:
-        """The version in force; where one was being put there, it is put there now."""
+        """The version in force; a change that was interrupted is finished now."""
         with contextlib.suppress(ValueError, OSError):
             text = (self.folder / _HISTORY / _HEAD).read_text(encoding="utf-8")
             numbers = [int(word) for word in text.split()]
@@ -369,7 +369,7 @@ class Project:
         return max(self._versions, default=0)
 
     def _is_between(self, old: int, new: int) -> bool:
-        """Whether each file is as one of two versions has it, and not edited elsewhere since."""
+        """Whether each file belongs to one of two versions, and was not edited elsewhere."""
         if new not in self._versions:
             return False
         ends = [self._versions[number] for number in (old, new) if number in self._versions]
@@ -396,26 +396,26 @@ def parsed_toml(text: str, name: str) -> TOMLDocument:
 
 
 def project_of(given: Path) -> tuple[Path, Path | None]:
-    """The folder of the project for a folder or a file of data, and the file."""
+    """The project folder for a folder or a data file, and the file if it is one."""
     if DATABASE.match(os.fspath(given)) and not given.exists():
         raise InputError(NO_DATABASES)
     place = Path(os.path.realpath(given))
     if place.is_dir():
         return place, None
     if not place.is_file():
-        raise InputError(f"There is neither a folder nor a file '{given}'; name one of the two.")
+        raise InputError(f"There is no folder or file '{given}'. Pass a data file or a folder.")
     beside = place.with_name(f"{place.name.split('.')[0]}-studio")
     return Path(os.path.realpath(beside)), place
 
 
-def _is_open(folder: Path, told: str) -> str:
-    """That another studio has a project, and where: without what would open it."""
-    words = [word for word in told.split()[:2] if word.isdecimal()]
+def _is_open(folder: Path, record: str) -> str:
+    """A message that another studio has the project, and where, without its token."""
+    words = [word for word in record.split()[:2] if word.isdecimal()]
     if len(words) < 2:  # it has only begun
-        return f"The project '{folder}' is being opened by another studio; go on there."
+        return f"Another studio is opening the project '{folder}'. Continue there."
     process, port = words
     return (
-        f"The project '{folder}' is open already, in the studio at http://127.0.0.1:{port} "
-        f"(process {process}); go on in the browser that has it, or stop that studio and start "
+        f"The project '{folder}' is already open in the studio at http://127.0.0.1:{port} "
+        f"(process {process}). Continue in the browser that has it, or stop that studio and start "
         "this one."
     )

@@ -1,9 +1,9 @@
-"""The gate before every page: who may ask, from where, and what a page may do.
+"""The gate before every page: who may send requests, from where, and what a page may do.
 
-The studio shows other people's lives on a machine that also visits the web. A page of another
-origin may send requests to 127.0.0.1, and another port of this machine counts as the same site for
-cookies. So the host and the origin must be exactly the studio's own, every change must name its
-origin, and nothing is answered without the cookie that a one-use token was exchanged for.
+The studio shows personal data on a machine that also visits the web. A page of another origin may
+send requests to 127.0.0.1, and for cookies another port of this machine counts as the same site. So
+the host and the origin must be exactly those of the studio, every change must name its origin, and
+nothing is answered without the cookie, which is given once for a token.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ _HEADERS: Final = {
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
     "permissions-policy": "camera=(), geolocation=(), microphone=()",
-    # with "no-referrer" a browser hides the origin of the studio's own forms too
+    # with "no-referrer" a browser also hides the origin of the studio's own forms
     "referrer-policy": "same-origin",
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
 }
 _LOCKED: Final = (
-    "This studio is open to the browser that it was started with. Open the address that "
-    "'shoal studio' printed; it works once. If it was used, stop the studio and start it again."
+    "Only the browser that the studio was started with may open it. Open the address that 'shoal "
+    "studio' printed; it works once. If it was used, stop the studio and start it again."
 )
 _WELCOME: Final = """<!doctype html>
 <html lang="en"><title>Shoal studio</title><link rel="icon" href="/static/icon.svg">
@@ -49,14 +49,14 @@ _WELCOME: Final = """<!doctype html>
 
 
 class Gate:
-    """Lets in whoever has the cookie, and sets the headers of everything that leaves.
+    """Lets in requests with the cookie, and sets the headers of all responses.
 
     Parameters
     ----------
     app : ASGI application
-        What is behind the gate.
+        The application behind the gate.
     port : int
-        The port that the studio listens to: a part of its host, its origin and its cookie's name.
+        The port of the studio, which is part of its host, its origin and the name of its cookie.
     token : str
         Exchanged for the cookie, once.
     entered : callable, optional
@@ -84,7 +84,7 @@ class Gate:
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return
-        if scope["type"] != "http":  # no page of the studio needs a socket
+        if scope["type"] != "http":  # no page of the studio needs a websocket
             return
 
         async def with_headers(message: Message) -> None:
@@ -98,13 +98,13 @@ class Gate:
         await (answer or self._app)(scope, receive, with_headers)
 
     def _answer(self, scope: Scope) -> Response | None:
-        """What the gate says itself; None where the way is free."""
+        """The gate's own answer; None if the request may pass."""
         headers = Headers(scope=scope)
         if headers.getlist("host") != [self._host]:
             return PlainTextResponse("This host is not the studio's.", 421)
         path: str = scope["path"]
-        if not path.startswith("/"):  # a request for another host, as a proxy gets them
-            return PlainTextResponse("The studio is no proxy.", 421)
+        if not path.startswith("/"):  # a request for another host, as sent to a proxy
+            return PlainTextResponse("The studio is not a proxy.", 421)
         if path.startswith(ENTRANCE) and scope["method"] == "GET":  # from a file or a terminal
             return self._let_in(path.removeprefix(ENTRANCE), headers)
         if not self._is_own_origin(scope["method"], headers):
@@ -127,10 +127,10 @@ class Gate:
         return False
 
     def _let_in(self, token: str, headers: Headers) -> Response:
-        """The cookie for the token, by a page that goes on by itself.
+        """Exchange the token for the cookie, on a page that forwards by itself.
 
-        A redirect would count as coming from wherever the token was opened, and a browser keeps a
-        strict cookie back there.
+        A redirect would count as coming from where the token was opened, and a browser would not
+        send a strict cookie then.
         """
         with self._entering:
             known = self._token

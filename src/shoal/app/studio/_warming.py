@@ -1,4 +1,4 @@
-"""Compile behind the first screen what a large table needs: once, and at the lowest priority."""
+"""Compile what a large table needs behind the first screen: once, and with the lowest priority."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Warming:
         self.process: subprocess.Popen[bytes] | None = None
 
     def begin(self) -> None:
-        """Begin, unless it was begun; where that fails, kernels are compiled on first use."""
+        """Start, unless already started; if that fails, kernels are compiled on first use."""
         with self._lock, contextlib.suppress(OSError):
             if self.process is not None:
                 return
@@ -36,7 +36,7 @@ class Warming:
                 os.setpriority(os.PRIO_PROCESS, self.process.pid, _LOWEST)
 
     def close(self) -> None:
-        """Stop; what was compiled is kept."""
+        """Stop; kernels that are compiled are kept."""
         if self.process is not None:
             self.process.terminate()
             self.process.wait()

@@ -1,7 +1,7 @@
-"""What the process of a job does: read the table, do one thing, write what it found.
+"""The process of a job: it reads the table, does one thing, and writes the result.
 
-It is started as ``python -m shoal.app.studio._work FOLDER`` and says nothing on its streams, since
-a traceback may hold a value of the data.
+It is started as ``python -m shoal.app.studio._work FOLDER`` and prints nothing, since a traceback
+may contain a value of the data.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from shoal.table import Table, read
 from shoal.workflow import Plan
 
 _KINDS: Final = ("assess", "compare", "protect", "search", "tune", "verify")
-_OFTEN: Final = 0.2  # seconds between two words on how far a job is
+_OFTEN: Final = 0.2  # seconds between two progress reports of a job
 
 
 @dataclass
 class Task:
-    """What a job is to do, and where it says how far it is."""
+    """What a job has to do, and where it reports its progress."""
 
     folder: Path
     facts: dict[str, Any]
@@ -46,7 +46,7 @@ class Task:
 
     @cached_property
     def plan(self) -> Plan:
-        """The plan as it was when the job began; paths in it are the project's."""
+        """The plan as it was when the job started; its paths are relative to the project."""
         return Plan.from_toml(self.facts["plan"], folder=self.folder.parent.parent)
 
     @cached_property
@@ -57,7 +57,7 @@ class Task:
         return table if self.plan.roles is None else table.with_roles(self.plan.roles)
 
     def progress(self, label: str, share: float) -> None:
-        """Say what is being done and which share is done; not more often than a page looks."""
+        """Report the current activity and the share that is done, as often as a page looks."""
         if share < 1.0 and time.monotonic() - self._told < _OFTEN:
             return
         self._told = time.monotonic()
@@ -67,17 +67,17 @@ class Task:
         os.replace(aside, self.folder / PROGRESS)
 
     def part(self, low: float, high: float) -> Any:
-        """A progress that counts from one share of the whole job to another."""
+        """A progress function for the part of the job from one share to another."""
         return lambda label, share: self.progress(label, low + (high - low) * share)
 
 
 def outcome_of(folder: Path) -> dict[str, Any]:
-    """Do the job of a folder, write what it found, and say how it ended."""
+    """Do the job of a folder, write the result, and return how it ended."""
     facts = json.loads((folder / JOB).read_text(encoding="utf-8"))
     if facts["kind"] not in _KINDS:
         return {"state": "failed", "sentence": "There is no job of this kind."}
     run = importlib.import_module(f"shoal.app.studio.tasks.{facts['kind']}").run
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", ShoalWarning)
         try:
@@ -90,23 +90,23 @@ def outcome_of(folder: Path) -> dict[str, Any]:
             outcome = {"state": "stopped", "sentence": "Stopped."}
         except MemoryError:
             outcome = {"state": "failed", "sentence": "There is not enough memory for this."}
-        except BaseException as cause:  # a panic of a library is no Exception
+        except BaseException as cause:  # a panic of a library is not an Exception
             outcome = {"state": "failed", "sentence": _unexpected(cause)}
         else:
             outcome = {"state": "done", "sentence": ""}
-    said = dict.fromkeys(str(warning.message) for warning in told)
+    said = dict.fromkeys(str(warning.message) for warning in warned)
     return outcome | {"warnings": list(said)}
 
 
 def _unexpected(cause: BaseException) -> str:
-    """Where it happened, and not what the library said: that may quote the data."""
+    """The place of an error without its message, which may quote the data."""
     trace = cause.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
     place = "" if trace is None else f" in {Path(trace.tb_frame.f_code.co_filename).name}"
     line = "" if trace is None else f", line {trace.tb_lineno}"
     return (
-        f"Something unexpected happened: {type(cause).__name__}{place}{line}. Nothing was released."
+        f"An unexpected error occurred: {type(cause).__name__}{place}{line}. Nothing was released."
     )
 
 
@@ -116,7 +116,7 @@ def _stop(number: int, frame: object) -> None:
 
 
 def main() -> None:
-    """Do the job of the folder that the call names."""
+    """Do the job of the folder given on the command line."""
     folder = Path(sys.argv[1])
     os.umask(0o077)
     for number in (signal.SIGTERM, signal.SIGINT):

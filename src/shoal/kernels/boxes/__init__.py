@@ -1,1 +1,1 @@
-"""Boxes over ordered values: cut, covered, searched."""
+"""Boxes over ordered values: cutting, covering and searching them."""

@@ -3,15 +3,15 @@
 LeFevre, DeWitt and Ramakrishnan (2006), "Mondrian multidimensional k-anonymity". A part of the
 records is cut in two along its widest attribute, as long as both sides satisfy every condition.
 An ordered attribute is cut just below or just above the value of the median, whichever is better
-balanced; an attribute with a tree is cut between the children of the lowest node over the part,
-just below or just above the child of the median. An attribute that cannot be cut gives way to the
-next widest.
+balanced. An attribute with a tree is cut between the children of the lowest node over the part,
+just below or just above the child of the median. If an attribute cannot be cut, the next widest
+is tried.
 
-Strict cuts never part equal values, so the work is on distinct combinations with their counts.
-Relaxed cuts, which may send records with the median's value to either side, need one per record,
-and one per person where a population is counted.
+Strict cuts never separate equal values, so they work on distinct combinations with their counts.
+Relaxed cuts, which may send records with the median's value to either side, need one combination
+per record, and one per person if a population is counted.
 
-Of each box the cuts around it are kept as well: between which two codes of the part that was cut.
+The cuts around each box are kept too, as the two codes of the cut part between which each lies.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from shoal.kernels.compile import njit, python_if_small
 from shoal.kernels.conditions import Conditions, counted_once, holds, meet, next_tick
 from shoal.kernels.groups.mondrian import misplaced, swap
 
-_CELLS = 10_000_000  # looked at in about 50 ms
-_SPARSE = 4  # codes per record of a part from which on sorting is cheaper than counting
+_CELLS = 10_000_000  # examined in about 50 ms
+_SPARSE = 4  # from so many codes per record, sorting is cheaper than counting
 
 
 class Attribute(NamedTuple):
     """How one attribute is cut; without rows in ``first`` it has no tree and is ordered.
 
-    Codes follow the order of the values; under a tree, the values below each node are neighbours.
+    Codes follow the order of the values; with a tree, the values below each node are adjacent.
     """
 
-    positions: Floats  # of each code on a line from 0 to 1; what is kept apart stands beyond
-    first: Codes  # by height, 0 the values and the last the root: of the node over each code
+    positions: Floats  # of each code on a line from 0 to 1; separate values lie beyond
+    first: Codes  # by height (0: values, last: root) of the node over each code
     last: Codes
     widths: Floats  # of that node, from 0 to 1
 
@@ -53,7 +53,7 @@ class Packed(NamedTuple):
 
     positions: Floats  # one after the other
     starts: Integers
-    tree: Integers  # which tree an attribute has, -1 for none
+    tree: Integers  # the tree of each attribute, -1 for none
     heights: Integers
     first: Codes
     last: Codes
@@ -90,7 +90,7 @@ def packed(attributes: Sequence[Attribute]) -> Packed:
 
 @njit(cache=True)
 def height_over(attributes: Any, tree: int, low: int, high: int) -> int:
-    """How high the lowest node over both codes is."""
+    """The height of the lowest node over both codes."""
     height = 0
     while height < attributes.heights[tree] - 1 and attributes.last[tree, height, low] < high:
         height += 1
@@ -110,7 +110,7 @@ class MondrianBoxes:
     """The partition of weighted combinations into boxes that satisfy conditions.
 
     ``codes`` has a row per combination and a column per attribute, ``secrets`` a row per sensitive
-    column; ``counts`` and ``population`` say how many records a combination stands for.
+    column; ``counts`` and ``population`` have the number of records per combination.
     """
 
     def __init__(
@@ -132,7 +132,7 @@ class MondrianBoxes:
         columns[width:-1] = secrets
         columns[-1] = np.arange(count)
         largest = max((len(attribute.positions) for attribute in attributes), default=0)
-        # boxes and parts that wait have no record in common, and each has enough
+        # waiting parts and boxes have no record in common, and each has enough
         most = min(count, int(counts.sum()) // max(1, int(conditions.smallest)) + 1)
         self.labels = np.full(count, -1, np.int32)
         self._parts = _Parts(
@@ -148,7 +148,7 @@ class MondrianBoxes:
             stack=np.empty((count + 2, 2), np.int64),
             histogram=np.zeros(largest, np.int64),
             boxes=np.empty((2, most, width), np.int32),
-            around=np.empty((most + 2, width, 4), np.int32),  # touched as far as parts wait
+            around=np.empty((most + 2, width, 4), np.int32),  # only used as far as parts wait
             cuts=np.empty((most, width, 4), np.int32),
             state=np.array([min(1, count), 0, 0], np.int64),
             labels=self.labels,
@@ -157,7 +157,7 @@ class MondrianBoxes:
         self._parts.around[0] = -1
 
     def advance(self) -> int:
-        """Do about 50 ms of work; give how many combinations have their box."""
+        """Do about 50 ms of work; return how many combinations have their box."""
         _advance(self._parts, _CELLS)
         return int(self._parts.state[2])
 
@@ -173,33 +173,33 @@ class MondrianBoxes:
 
     @property
     def cuts(self) -> Codes:
-        """The cuts around each finished box in each attribute, -1 where there is none.
+        """The cuts around each finished box in each attribute, -1 if there is none.
 
-        Two codes say between which neighbours the cut below lies, the next two the cut above.
+        The first two codes are those on both sides of the cut below, the next two of the cut above.
         """
         return self._parts.cuts[: self._parts.state[1]]
 
 
 class _Rows(NamedTuple):
-    """The combinations, those of a part side by side."""
+    """The combinations, with those of a part adjacent."""
 
-    columns: Codes  # what moves with a combination: attributes, sensitive codes, and its row
+    columns: Codes  # data of a combination: attributes, sensitive codes and its row
     weights: Integers  # records and people of a population
     places: Codes  # room for places on two sides
-    width: int  # how many attributes there are
+    width: int  # the number of attributes
 
 
 class _Parts(NamedTuple):
-    """The combinations, how they are cut, the parts that wait for it, and the boxes so far."""
+    """The combinations, how they are cut, the waiting parts, and the boxes so far."""
 
     rows: _Rows
     attributes: Packed
     conditions: Conditions
     relaxed: bool
-    stack: Integers  # where a part begins, and where it ends
+    stack: Integers  # the start and end of each part
     histogram: Integers  # room for the codes of an attribute
     boxes: Codes  # lowest and highest codes
-    around: Codes  # the cuts around each part that waits
+    around: Codes  # the cuts around each waiting part
     cuts: Codes  # the cuts around each box
     state: Integers  # parts waiting, boxes, combinations done
     labels: Codes
@@ -208,7 +208,7 @@ class _Parts(NamedTuple):
 @python_if_small(lambda parts, _: 16 * parts.rows.columns.size)
 @njit(cache=True)
 def _advance(parts: Any, cells: int) -> None:
-    """Cut parts until none waits or about ``cells`` cells were looked at."""
+    """Cut parts until none waits or about ``cells`` cells were examined."""
     rows, attributes, conditions = parts.rows, parts.attributes, parts.conditions
     columns, weights, width = rows.columns, rows.weights, rows.width
     stack, state, boxes, labels = parts.stack, parts.state, parts.boxes, parts.labels
@@ -246,9 +246,9 @@ def _advance(parts: Any, cells: int) -> None:
 
 @njit(cache=True)
 def _part(around: Any, top: int, column: int, codes: Any, lower: int) -> None:
-    """The cuts around the two sides of a part, the upper one in its place, the lower one above.
+    """The cuts around both sides of a part, the upper one in its place, the lower one above.
 
-    Where both sides have records with the value of a cut, each side ends beyond that value.
+    If both sides have records with the value of a cut, each side ends beyond that value.
     """
     last, first = _ends(codes[:lower])[1], _ends(codes[lower:])[0]
     below, above = -1, -1  # the lower side's neighbour of ``first``, the upper side's of ``last``
@@ -278,7 +278,7 @@ def _ends(values: Any) -> tuple[int, int]:
 def _cut(
     rows: Any, attributes: Any, conditions: Any, how: Any, part: Any, box: Any
 ) -> tuple[Any, Any]:
-    """Put the lower combinations first; give how many they are, 0 for no cut, and the column.
+    """Put the lower combinations first; return how many there are, 0 for no cut, and the column.
 
     Sets the width of every attribute that it tried to 0.
     """
@@ -354,9 +354,9 @@ def _better_first(codes: Any, own: Any, size: int, below: int, upto: int) -> tup
 
 @njit(cache=True)
 def _put_first(rows: Any, codes: Any, last: int, start: int) -> Any:
-    """Move the combinations with codes up to ``last`` to the front; give how many they are."""
+    """Move the combinations with codes up to ``last`` to the front; return how many there are."""
     columns, weights, places = rows.columns, rows.weights, rows.places
-    lower = np.int64(0)  # a 0 of Python would be a type of its own, compiled for once more
+    lower = np.int64(0)  # Python's 0 would be another type and compile again
     for place in range(len(codes)):
         lower += codes[place] <= last
     pairs, end = misplaced(codes, last, True, lower, places), start + len(codes)
@@ -370,9 +370,9 @@ def _put_first(rows: Any, codes: Any, last: int, start: int) -> Any:
 
 @njit(cache=True)
 def _halve(rows: Any, codes: Any, median: int, start: int, size: int) -> int:
-    """Move half of the records to the front: the lower ones, and of the median as many as fit.
+    """Move half of the records to the front: the lower ones, and as many of the median as fit.
 
-    People of a population with the median's value go with the records that they stand between.
+    People of a population with the median's value go with the records between which they lie.
     """
     _put_first(rows, codes, median, start)
     lower = _put_first(rows, codes, median - 1, start)
@@ -389,7 +389,7 @@ def _counted(rows: Any, conditions: Any, start: int, end: int) -> Integers:
     columns, weights, width = rows.columns, rows.weights, rows.width
     counts = np.zeros(conditions.shares.shape, np.int64)
     if counted_once(conditions.persons):
-        return counts  # numbers of persons do not add up, so that nobody reads them
+        return counts  # numbers of persons do not add up, so they are not used
     for column in range(len(counts)):
         for place in range(start, end):
             counts[column, columns[width + column, place]] += weights[0, place]

@@ -1,4 +1,4 @@
-"""The nearest released records of a person, where a released cell may stand for many values."""
+"""The nearest released records of a person, if a released cell may represent many values."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from shoal.kernels.arrays import Flags, Floats, Integers
 from shoal.kernels.boxes.predicates import Runs, stands_for
 from shoal.kernels.compile import njit
 
-_ROOM = 1e-12  # sums in another order differ by less
+_ROOM = 1e-12  # sums in another order differ by less than this
 
 
 class Regions(NamedTuple):
-    """Different released records in some columns: what each of their cells stands for.
+    """Distinct released records in some columns: what each of their cells represents.
 
     ``labels[c, region]`` is the number of a label or -1 for a missing cell; those of column ``c``
-    are from ``bounds[c]`` to below ``bounds[c + 1]``. ``places[offsets[c] + code]`` is where a
-    value stands; ``ordered[c]`` whether that counts.
+    are from ``bounds[c]`` to below ``bounds[c + 1]``. ``places[offsets[c] + code]`` is the
+    position of a value; ``ordered[c]`` says whether positions matter.
     """
 
     labels: Integers
@@ -31,7 +31,7 @@ class Regions(NamedTuple):
 
 @njit(cache=True)
 def _cell_gap(regions: Regions, column: int, label: int, code: int) -> float:
-    """0 where the label stands for the value; else 1, or how far the nearest such value is."""
+    """0 if the label represents the value; otherwise 1, or the distance to its nearest value."""
     if not regions.ordered[column]:
         return 0.0 if stands_for(label, code, regions.runs) else 1.0
     first = regions.offsets[column]
@@ -70,7 +70,7 @@ def fill_gaps(regions: Regions, codes: Integers, cells: Floats, gaps: Floats) ->
 
 @njit(cache=True)
 def _reach(gaps: Floats, sizes: Integers, neighbours: int) -> tuple[float, int, int]:
-    """How far the nearest ``neighbours`` reach, how many records are nearer, how many as far."""
+    """The distance that the nearest ``neighbours`` reach, and how many are nearer or as far."""
     nearer, limit = 0, -1.0
     while True:
         best, tied = np.inf, 0
@@ -89,8 +89,8 @@ def _reach(gaps: Floats, sizes: Integers, neighbours: int) -> tuple[float, int, 
 def shared_neighbours(one: Any, other: Any, pairs: Integers, neighbours: int) -> Integers:
     """For each person, how the nearest records by the left and by the right columns overlap.
 
-    Either side is its regions, the codes of the persons, and how many records are in each region.
-    ``pairs[:, i]`` is a left region, a right region, and the number of records in both. The
+    Each side consists of its regions, the codes of the persons, and the number of records in each
+    region. ``pairs[:, i]`` is a left region, a right region, and the number of records in both. The
     columns of the result: records nearer on the left, as far on the left, nearer on the right, as
     far on the right, then in both: nearer and nearer, as far on the left and nearer on the right,
     nearer on the left and as far on the right, as far on both.
@@ -116,11 +116,11 @@ def shared_neighbours(one: Any, other: Any, pairs: Integers, neighbours: int) ->
 
 
 class Secrets(NamedTuple):
-    """A column to guess: what a released label says, and when a guess by it is right.
+    """A column to guess: what a released label reveals, and when a guess based on it is right.
 
-    A label of ordered values is guessed as ``guesses[label]``, and right within ``closeness``; one
-    of other values as any of the values it stands for, so that it is right in a share
-    ``worth[label]`` of the cases if the true one is among them.
+    For a label of ordered values, the guess is ``guesses[label]``, right within ``closeness``. For
+    other labels, the guess is any of the represented values, right in a share ``worth[label]`` of
+    the cases if the true value is among them.
     """
 
     runs: Runs
@@ -133,7 +133,7 @@ class Secrets(NamedTuple):
 
 @njit(cache=True)
 def worth_of(secrets: Secrets, label: int, code: int) -> float:
-    """The chance that a guess by a label is right for a person with a value."""
+    """The chance that a guess based on a label is right for a person with a value."""
     if label < 0 or code < 0:
         return 0.0
     if secrets.ordered:
@@ -148,10 +148,10 @@ def worth_of(secrets: Secrets, label: int, code: int) -> float:
 def nearest_guesses(
     regions: Regions, codes: Integers, members: Integers, secrets: Secrets, own: Integers
 ) -> Floats:
-    """For each person the chance that the secret of a nearest record is right.
+    """For each person, the chance that the secret of a nearest record is right.
 
     ``members[:, i]`` is a region, a label of the secret and the number of records that have both;
-    ``own`` is the secret of each person, -1 where it is missing.
+    ``own`` is the secret of each person, -1 if it is missing.
     """
     chances = np.zeros(codes.shape[1])
     gaps, cells = np.empty(regions.labels.shape[1]), np.empty(regions.bounds[-1])

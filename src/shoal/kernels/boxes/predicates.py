@@ -1,4 +1,4 @@
-"""Rows by what labels stand for: which one a predicate isolates, and which ones a box covers."""
+"""Rows by what labels represent: the row that a predicate isolates, the rows that a box covers."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ NOBODY, SEVERAL = -1, -2
 
 
 class Runs(NamedTuple):
-    """What labels stand for: label ``l`` for the codes from ``low[i]`` to ``high[i]``, for every
-    ``i`` from ``starts[l]`` to below ``starts[l + 1]``."""
+    """What labels represent: label ``l`` represents the codes from ``low[i]`` to ``high[i]``, for
+    every ``i`` from ``starts[l]`` to below ``starts[l + 1]``."""
 
     starts: Integers
     low: Integers
@@ -23,7 +23,7 @@ class Runs(NamedTuple):
 
 @njit(cache=True)
 def stands_for(label: int, code: int, runs: Runs) -> bool:
-    """Whether a released label stands for a value; a missing value is stood for by none."""
+    """Whether a released label represents a value; no label represents a missing value."""
     for run in range(runs.starts[label], runs.starts[label + 1]):
         if runs.low[run] <= code <= runs.high[run]:
             return True
@@ -33,7 +33,7 @@ def stands_for(label: int, code: int, runs: Runs) -> bool:
 class Indexed(NamedTuple):
     """Rows by the value that they have in each column.
 
-    ``values[row, c]`` is the code of a row, -1 where it is missing; ``order[c]`` has the rows by
+    ``values[row, c]`` is the code of a row, -1 if it is missing; ``order[c]`` has the rows by
     ascending code, those with a code below ``code`` in its first ``firsts[offsets[c] + code]``.
     ``owners`` has the number of the person of each row.
     """
@@ -46,9 +46,9 @@ class Indexed(NamedTuple):
 
 
 def indexed(values: Integers, counts: Integers, owners: Integers | None = None) -> Indexed:
-    """Rows by value, where column ``c`` of ``values[c, row]`` has codes below ``counts[c]``.
+    """Rows by value; column ``c`` of ``values[c, row]`` has codes below ``counts[c]``.
 
-    Each row is a person, unless ``owners`` says whose it is.
+    Each row is a person unless ``owners`` has the person of each.
     """
     order = np.empty(values.shape, np.int32)
     firsts = []
@@ -56,7 +56,7 @@ def indexed(values: Integers, counts: Integers, owners: Integers | None = None) 
         rows[:] = np.argsort(codes, kind="stable")
         firsts.append(np.searchsorted(codes[rows], np.arange(count + 1)))
     offsets = np.cumsum([0, *(len(one) for one in firsts[:-1])])
-    of_rows = np.ascontiguousarray(values.T, np.int32)  # a row is looked at in all its columns
+    of_rows = np.ascontiguousarray(values.T, np.int32)  # all columns of a row are read together
     begins = np.concatenate(firsts).astype(np.int64)
     owners = np.arange(values.shape[1]) if owners is None else owners.astype(np.int64)
     return Indexed(of_rows, order, begins, offsets.astype(np.int64), owners)
@@ -64,7 +64,7 @@ def indexed(values: Integers, counts: Integers, owners: Integers | None = None) 
 
 @njit(cache=True)
 def fewest(rows: Indexed, columns: Integers, labels: Integers, runs: Runs) -> tuple[int, int]:
-    """The condition that the fewest rows meet, and how many; -1 and 0 where nothing is asked."""
+    """The condition that the fewest rows meet, and their number; -1 and 0 without conditions."""
     starts, low, high = runs
     best, smallest = -1, 0
     for place in range(len(columns)):
@@ -80,7 +80,7 @@ def fewest(rows: Indexed, columns: Integers, labels: Integers, runs: Runs) -> tu
 
 @njit(cache=True)
 def rows_to_look_at(rows: Indexed, columns: Integers, labels: Integers, runs: Runs) -> Integers:
-    """How many rows :func:`isolated_rows` has to look at for each predicate, at most."""
+    """The most rows that :func:`isolated_rows` has to examine for each predicate."""
     looked = np.zeros(len(columns), np.int64)
     for at in range(len(columns)):
         looked[at] = fewest(rows, columns[at], labels[at], runs)[1]
@@ -99,11 +99,11 @@ def holds(rows: Indexed, row: int, columns: Integers, labels: Integers, runs: Ru
 
 @njit(cache=True)
 def isolated_rows(rows: Indexed, columns: Integers, labels: Integers, runs: Runs) -> Integers:
-    """For each predicate a row of the only person that it holds for, or NOBODY, or SEVERAL.
+    """For each predicate, a row of the only person for whom it holds, or NOBODY, or SEVERAL.
 
-    ``columns[p, i]`` and ``labels[p, i]`` are condition ``i`` of predicate ``p``: the value in that
-    column is one that the label stands for. A label of -1 asks for nothing. Only rows that meet the
-    condition which the fewest meet are looked at.
+    ``columns[p, i]`` and ``labels[p, i]`` are condition ``i`` of predicate ``p``: the label
+    represents the value in that column. A label of -1 is no condition. Only the rows that meet
+    the most selective condition are examined.
     """
     starts, low, high = runs
     found = np.full(len(columns), NOBODY, np.int64)
@@ -137,7 +137,7 @@ def covered_rows(rows: Indexed, boxes: Integers, runs: Runs, weights: Floats) ->
 
 
 def shared_out(rows: Indexed, boxes: Integers, runs: Runs, shares: Floats) -> Floats:
-    """For each row the sum of the shares of the boxes that cover it."""
+    """For each row, the sum of the shares of the boxes that cover it."""
     received = np.zeros(len(rows.values))
     _add_up(rows, boxes, runs, shares, received, True)
     return received
@@ -147,9 +147,9 @@ def shared_out(rows: Indexed, boxes: Integers, runs: Runs, shares: Floats) -> Fl
 def _add_up(
     rows: Indexed, boxes: Integers, runs: Runs, given: Floats, sums: Floats, by_row: bool
 ) -> None:
-    """Add up what rows give to the boxes that cover them or, ``by_row``, boxes to their rows.
+    """Add what rows give to the boxes that cover them or, ``by_row``, what boxes give to rows.
 
-    Only rows that the label which covers the fewest covers are looked at.
+    Only the rows of the label that covers the fewest rows are examined.
     """
     columns = np.arange(boxes.shape[1])
     starts, low, high = runs

@@ -1,8 +1,8 @@
-"""The boxes that records fall into: the nearest one of each, or all that cover it.
+"""The boxes of records: the nearest one of each, or all that cover it.
 
-A box has a stretch in every column. What is known of a code and a stretch, a distance or whether
-the one lies in the other, is given column after column: ``starts`` says where a column begins,
-``widths`` how many stretches it has.
+A box has a stretch in every column. For each code and stretch there is a known value: a distance,
+or whether the code lies in the stretch. The values are stored column after column: ``starts`` has
+the start of each column, ``widths`` its number of stretches.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from shoal.kernels.compile import njit
 def nearest_boxes(
     codes: Integers, boxes: Codes, distances: Floats, starts: Integers, widths: Integers
 ) -> Integers:
-    """For each record the box with the least sum of distances; the first of equals."""
+    """For each record, the box with the least sum of distances; in a tie, the first."""
     chosen = np.empty(len(codes), np.int64)
     for row in range(len(codes)):
         best, least = 0, np.inf

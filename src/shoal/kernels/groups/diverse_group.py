@@ -1,15 +1,15 @@
-"""One group that satisfies conditions: similar records, some exchanged for others further away.
+"""One group that satisfies conditions: similar records, some exchanged for more distant ones.
 
-The k nearest records of a seed come first. As long as a condition is missed, a record from outside
-comes, in exchange for a member or in addition: the one that lowers ``total_shortfall`` most per
-distance from the seed. An exchange must lower it by more than the same record in addition would: a
-member that goes is a record that another group has to find company for. Exchanges are those of the
+The k nearest records of a seed come first. While a condition is missed, a record from outside
+joins, in exchange for a member or in addition: the one that lowers ``total_shortfall`` most per
+distance from the seed. An exchange must lower it by more than adding the same record would,
+because another group has to find company for the member that leaves. Exchanges are those of the
 k-anonymity-first algorithm of Soria-Comas, Domingo-Ferrer, Sánchez and Martínez (2015,
 "t-closeness through microaggregation: strict privacy with enhanced utility preservation"), which
 takes the nearest record that helps and does not grow.
 
 Records with the same sensitive values have one profile. Only the nearest record of a profile can
-be the best to come, and only the furthest the best to go.
+be the best to join, and only the furthest the best to leave.
 """
 
 from __future__ import annotations
@@ -23,43 +23,43 @@ from shoal.kernels.arrays import Codes, Flags, Floats, Integers
 from shoal.kernels.compile import njit
 from shoal.kernels.conditions import Conditions, total_shortfall
 
-_LEAVERS = 16  # members that may be exchanged, of different profiles
-_COMERS = 1024  # profiles that may come, at most; and at least:
+_LEAVERS = 16  # members that may be exchanged, of distinct profiles
+_COMERS = 1024  # the most profiles that may join; and the fewest:
 _FEWEST = 8
-_CELLS = 1 << 19  # counts that a step may look at, before it weighs fewer profiles
-_WORTHWHILE = 0.02  # the share of the shortfall that an exchange must take away, so that they end
+_CELLS = 1 << 19  # counts that a step may read before it tries fewer profiles
+_WORTHWHILE = 0.02  # an exchange must remove this share of the shortfall, so that they end
 _ROUNDING = 1e-12
-_ROUGHLY = 1e-9  # rates that differ by a smaller share are equal: rounding must not choose
+_ROUGHLY = 1e-9  # rates that differ by less are equal: rounding must not decide
 
 SIZE, TICK = 0, 1
-"""What ``Group.state`` has: how many members there are, and a number that marks profiles."""
+"""What ``Group.state`` has: the number of members, and a number that marks profiles."""
 
 
 class Sensitive(NamedTuple):
-    """What is sensitive of the records."""
+    """The sensitive data of the records."""
 
     codes: Codes  # by column and record
-    profiles: Integers  # which combination of codes a record has, numbered
+    profiles: Integers  # the number of each record's combination of codes
 
 
 class Group(NamedTuple):
-    """A group, and room to form it in; only the first ``state[SIZE]`` members count."""
+    """A group, and room to form it; only the first ``state[SIZE]`` members count."""
 
     members: Integers  # the seed first
-    gaps: Floats  # how far each member is from the seed
+    gaps: Floats  # distance of each member from the seed
     counts: Integers  # members by sensitive column and code
     taken: Integers  # members by profile
     inside: Flags  # by record
     marks: Integers  # the tick at which a profile was last met
     places: Integers  # where it was met
-    comers: Integers  # the records that may come
+    comers: Integers  # the records that may join
     comer_gaps: Floats
-    leavers: Integers  # the places of members that may go
+    leavers: Integers  # the places of members that may leave
     state: Integers
 
 
 def sensitive_of(codes: npt.NDArray[np.integer[Any]]) -> Sensitive:
-    """The profiles of records, by their codes of one or more sensitive columns."""
+    """The profiles of records, from their codes of one or more sensitive columns."""
     profiles = np.zeros(codes.shape[1], np.int64)
     for column in codes:
         keys = profiles * (int(column.max(initial=0)) + 1) + column
@@ -86,13 +86,13 @@ def empty_group(sensitive: Sensitive, conditions: Conditions) -> Group:
 
 
 def table_shape(conditions: Conditions) -> tuple[int, int]:
-    """How many sensitive columns there are, and codes of the one that has most."""
+    """The number of sensitive columns, and of codes of the one that has most."""
     return len(conditions.values), int(conditions.values.max(initial=1))
 
 
 @njit(cache=True)
 def count_in(counts: Integers, codes: Any, row: int, sign: int) -> None:
-    """Count a record among those of a group, or no longer."""
+    """Add a record to the counts of a group, or remove it."""
     for column in range(len(codes)):
         counts[column, codes[column, row]] += sign
 
@@ -109,7 +109,7 @@ def put_in(group: Group, sensitive: Sensitive, row: int, gap: float) -> None:
 
 @njit(cache=True)
 def take_out(group: Group, sensitive: Sensitive, place: int) -> None:
-    """Take out the member at a place, which the last member gets."""
+    """Remove the member at a place; the last member moves there."""
     last, row = group.state[SIZE] - 1, group.members[place]
     group.members[place], group.gaps[place] = group.members[last], group.gaps[last]
     group.inside[row] = False
@@ -122,10 +122,10 @@ def take_out(group: Group, sensitive: Sensitive, place: int) -> None:
 def nearest_comers(
     group: Group, sensitive: Sensitive, rows: Integers, gaps: Floats, is_sorted: bool
 ) -> int:
-    """Set the comers: of each profile the nearest row that is outside, nearest first.
+    """Set the comers: for each profile the nearest row outside the group, nearest first.
 
-    ``gaps`` belongs to ``rows``; where there are no rows, to all records. One that is infinite
-    belongs to a record that is in another group.
+    ``gaps`` belongs to ``rows``, or to all records if there are no rows. An infinite gap belongs
+    to a record that is in another group.
     """
     room = max(_FEWEST, min(_COMERS, _CELLS // max(1, group.counts.size * (1 + _LEAVERS))))
     group.state[TICK] += 1
@@ -156,7 +156,7 @@ def nearest_comers(
 
 @njit(cache=True)
 def _insert(rows: Integers, gaps: Floats, found: int, room: int, row: int, gap: float) -> int:
-    """Insert a row into a list by distance and then row, of which the last falls out if need be."""
+    """Insert a row into a list by distance and then row; a full list loses its last row."""
     at = found if found < room else room - 1
     if found == room and not (gap < gaps[at] or (gap == gaps[at] and row < rows[at])):
         return found
@@ -169,7 +169,7 @@ def _insert(rows: Integers, gaps: Floats, found: int, room: int, row: int, gap: 
 
 @njit(cache=True)
 def _furthest_leavers(group: Group, sensitive: Sensitive) -> int:
-    """Set the leavers: of each profile the furthest member but the seed, furthest first."""
+    """Set the leavers: for each profile the furthest member except the seed, furthest first."""
     group.state[TICK] += 1
     tick, found = group.state[TICK], 0
     members, gaps, leavers = group.members, group.gaps, group.leavers
@@ -204,9 +204,9 @@ def _further(gaps: Floats, members: Integers, place: int, other: int) -> bool:
 def improve(
     conditions: Conditions, sensitive: Sensitive, group: Group, comers: int, must_grow: bool
 ) -> bool:
-    """Exchange a member or take one in, if that lowers the shortfall; give whether it did.
+    """Exchange or add a member if that lowers the shortfall; return whether it did.
 
-    Where nothing lowers it and the group must grow, the record comes that leaves it lowest.
+    If nothing lowers it and the group must grow, the record that leaves it lowest joins.
     """
     size, counts, codes = group.state[SIZE], group.counts, sensitive.codes
     before = total_shortfall(conditions, size, size, counts)
@@ -243,7 +243,7 @@ def improve(
 
 @njit(cache=True)
 def _is_better(gain: float, cost: float, other_gain: float, other_cost: float) -> bool:
-    """Whether a gain is larger per cost, or at the same rate larger, by more than rounding."""
+    """Whether a gain is larger per cost, or equal per cost and larger, by more than rounding."""
     one, two = gain * other_cost, other_gain * cost
     if abs(one - two) > _ROUGHLY * max(one, two):
         return one > two

@@ -1,17 +1,17 @@
-"""MDAV whose groups satisfy conditions on sensitive columns, as they are formed.
+"""MDAV whose groups satisfy conditions on sensitive columns while they are formed.
 
-Rounds are those of MDAV: a group around the record furthest from the centroid of what is left, and
-one around the record furthest from that one. Where no condition binds, the groups are exactly
-those of :class:`~shoal.kernels.groups.mixed_mdav.MixedMdav`. Where one does:
+Rounds are those of MDAV: a group around the record furthest from the centroid of the remaining
+records, and one around the record furthest from that one. If no condition binds, the groups are
+exactly those of :class:`~shoal.kernels.groups.mixed_mdav.MixedMdav`. Otherwise:
 
-- A group takes in records beyond its nearest as :mod:`~shoal.kernels.groups.diverse_group` says.
-- Where a fair sample of k of the records that are left would miss a condition, groups get as many
+- A group takes in records beyond its nearest, as in :mod:`~shoal.kernels.groups.diverse_group`.
+- If a fair sample of k of the remaining records would miss a condition, groups get as many records
   as a fair sample needs, and no more of any combination of sensitive values than their share.
   Otherwise the first groups would use up rare values, and the last ones would have none.
-- What is left must satisfy the conditions as one group after every group. Once it would not, all
-  that is left joins groups nearby (:mod:`~shoal.kernels.groups.diverse_merge`).
+- After every group, the remaining records must satisfy the conditions as one group. Once they would
+  not, all remaining records join nearby groups (:mod:`~shoal.kernels.groups.diverse_merge`).
 
-The table as a whole must satisfy the conditions: it is what the groups become at worst.
+The table as a whole must satisfy the conditions: in the worst case it is the only group.
 
 References
 ----------
@@ -57,15 +57,15 @@ from shoal.kernels.space.mixed_tree import (
 )
 
 _STEP = 400_000  # leaves and nodes that a call may compare with a query: about 50 ms
-_SMALL = 512  # records for which a tree is not grown anew
-_MORE = 32  # records that are at hand beyond those that a group needs
-_STALE = 0.98  # of the records left when the size was found: then it is found again
-_PHASES = 4  # of a fair sample: which records of a value it happens to meet
+_SMALL = 512  # no new tree for so few records
+_MORE = 32  # extra records available beyond those that a group needs
+_STALE = 0.98  # share of records left since the size was found: find it again
+_PHASES = 4  # phases of a fair sample: which records of a value it meets
 _LEFT, _GROUPS, _FAIR, _MEASURED, _STUCK = range(5)
 
 
 class _Search(NamedTuple):
-    """What groups are looked for in, the group that is being formed, and the groups so far."""
+    """What groups are searched in, the group being formed, and the groups so far."""
 
     tree: Tree
     records: MixedRecords
@@ -82,9 +82,9 @@ class _Search(NamedTuple):
 
 
 class DiverseMdav:
-    """MDAV with groups of at least k records that satisfy conditions, as the whole table must.
+    """MDAV with groups of at least k records that satisfy conditions; so must the whole table.
 
-    ``space`` has points under Euclidean distance or records of mixed type, ``codes`` the sensitive
+    ``space`` has points with Euclidean distance or records of mixed type, ``codes`` the sensitive
     values by column and record.
     """
 
@@ -120,7 +120,7 @@ class DiverseMdav:
         self._stop = _half(rows)
 
     def advance(self) -> int:
-        """Form groups for a fraction of a second; give how many records have one."""
+        """Form groups for a fraction of a second; return how many records have one."""
         state = self._search.state
         self._find_fair_size()
         if state[_LEFT] >= 2 * state[_FAIR]:
@@ -145,7 +145,7 @@ class DiverseMdav:
 
 
 def _half(rows: int) -> int:
-    """With how many records left a tree of so many is grown anew."""
+    """With how many remaining records a tree of so many is grown again."""
     return rows // 2 if rows > _SMALL else 0
 
 
@@ -167,7 +167,7 @@ def _form_groups(search: _Search, stop: int, k: int) -> None:
         for _ in range(2 if state[_LEFT] >= 3 * state[_FAIR] else 1):
             if state[_STUCK] == 1 or state[_LEFT] < 2 * state[_FAIR]:
                 break
-            # The query is the centroid first, and then the seed of the first group.
+            # The query is first the centroid, then the seed of the first group.
             seed, visits = furthest(search.tree, search.records.measure)
             met += visits + _gather(search, seed, k)
             _close(search)
@@ -177,7 +177,7 @@ def _form_groups(search: _Search, stop: int, k: int) -> None:
 
 @njit(cache=True, forceinline=True)
 def _gather(search: _Search, seed: int, k: int) -> int:
-    """Fill a group that holds around a seed, which becomes the query; give what that cost."""
+    """Form a valid group around a seed, which becomes the query; return the cost."""
     tree, records, conditions = search.tree, search.records, search.conditions
     sensitive, group, near, gaps = search.sensitive, search.group, search.near, search.gaps
     fair, left = search.state[_FAIR], search.state[_LEFT]
@@ -199,7 +199,7 @@ def _gather(search: _Search, seed: int, k: int) -> int:
         if not improve(conditions, sensitive, group, comers, everything):
             if everything:
                 break
-            everything = True  # the nearest do not help: look at all that is left
+            everything = True  # the nearest do not help: examine all remaining records
             rows, wanted, gaps[:] = rows[:0], len(gaps), np.inf
             compare_all(tree, records.measure, gaps)
             gaps[seed] = np.inf
@@ -211,7 +211,7 @@ def _gather(search: _Search, seed: int, k: int) -> int:
 
 @njit(cache=True, forceinline=True)
 def _fill(search: _Search, rows: Integers, k: int) -> None:
-    """Take in the nearest: k of them, or a fair size of which no profile is more than its share."""
+    """Take in the nearest: k, or a fair size in which no profile exceeds its share."""
     group, sensitive, gaps = search.group, search.sensitive, search.gaps
     fair, left = search.state[_FAIR], search.state[_LEFT]
     for place in range(len(rows)):
@@ -230,7 +230,7 @@ def _fill(search: _Search, rows: Integers, k: int) -> None:
 
 @njit(cache=True)
 def _by_distance(near: Floats, gaps: Floats, count: int) -> Integers:
-    """The rows that were found, nearest first and lowest first; sorts the distances too."""
+    """The found rows, nearest first, then lowest first; sorts the distances too."""
     by_row = np.argsort(near[:count])
     order = by_row[np.argsort(gaps[:count][by_row], kind="mergesort")]
     rows = near[:count][order].astype(np.int64)
@@ -240,7 +240,7 @@ def _by_distance(near: Floats, gaps: Floats, count: int) -> Integers:
 
 @njit(cache=True, forceinline=True)
 def _close(search: _Search) -> None:
-    """Number the group, and take its members away from what is left."""
+    """Number the group, and remove its members from the remaining records."""
     tree, sensitive, group, state = search.tree, search.sensitive, search.group, search.state
     for row in group.members[: group.state[SIZE]]:
         search.labels[row] = state[_GROUPS]
@@ -262,7 +262,7 @@ def _close(search: _Search) -> None:
 
 @njit(cache=True)
 def _find_fair_size(conditions: Conditions, counts: Integers, state: Integers, k: int) -> None:
-    """Find the size of groups anew, where many records have left since it was found."""
+    """Find the size of groups again after many records have left since it was found."""
     left = state[_LEFT]
     if left == 0 or state[_MEASURED] * _STALE < left <= state[_MEASURED]:
         return

@@ -1,9 +1,10 @@
-"""Groups that do not satisfy conditions made to do so: records join them, and they join others.
+"""Make groups satisfy conditions: records join them, and groups join other groups.
 
-A record without a group joins the nearest that satisfies the conditions with it, or the nearest if
-none nearby does. A group that misses a condition then joins the nearest other one, until none
-misses any (the merging of Soria-Comas, Domingo-Ferrer, Sánchez and Martínez 2015, Algorithm 1).
-Groups are as far apart as their centres: means of numbers, modes of categories.
+A record without a group joins the nearest group that satisfies the conditions with it, or the
+nearest if no nearby one does. A group that misses a condition then joins the nearest other one,
+until none misses any (the merging of Soria-Comas, Domingo-Ferrer, Sánchez and Martínez 2015,
+Algorithm 1). The distance of groups is that of their centers: means of numbers, modes of
+categories.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _TRIES = 64  # groups that a record without a group may try to join
 class Lists(NamedTuple):
     """The members of each group as a list."""
 
-    heads: Integers  # the first member of each group, -1 where there is no group any more
+    heads: Integers  # the first member of each group, -1 if the group is gone
     after: Integers  # the member after each record, or -1
     sizes: Integers
     counts: Integers  # room for the counts of one group
@@ -35,23 +36,23 @@ class Lists(NamedTuple):
 
 
 class _Search(NamedTuple):
-    """The groups, and what is looked for among them."""
+    """The groups, and what is searched for among them."""
 
-    tree: Tree  # of the centres
+    tree: Tree  # of the centers
     lists: Lists
     records: MixedRecords
     centres: MixedRecords
     conditions: Conditions
     codes: Codes  # the sensitive values by column and record
-    gaps: Floats  # room for the distances of all centres
+    gaps: Floats  # room for the distances of all centers
 
 
 def settled(
     records: MixedRecords, labels: Labels, conditions: Conditions, sensitive: Sensitive
 ) -> Labels:
-    """The groups of all records, each of which satisfies the conditions, as the whole table must.
+    """The groups of all records after merging; each satisfies the conditions, if the table does.
 
-    ``labels`` number at least one group; -1 is a record without a group.
+    ``labels`` contain at least one group; -1 is a record without a group.
     """
     groups = int(labels.max()) + 1
     nominal, numeric = len(records.codes), len(records.values)
@@ -146,7 +147,7 @@ def _holds(lists: Lists, conditions: Conditions, codes: Any, group: int, with_ro
 def _holds_by_persons(
     lists: Lists, conditions: Conditions, codes: Any, group: int, with_row: int
 ) -> bool:
-    """The same where persons are counted, none of whom has too large a share of the records."""
+    """The same if persons are counted; none may have too large a share of the records."""
     persons, last = conditions.persons, len(codes) - 1
     lists.counts[:] = 0
     tick, size, records, most = next_tick(persons), 0, 0, 0
@@ -165,7 +166,7 @@ def _holds_by_persons(
 
 @njit(cache=True)
 def _records_of(lists: Lists, persons: Any, group: int, with_row: int, person: int) -> int:
-    """How many records of a group are a person's."""
+    """The number of records in a group that belong to a person."""
     found = 1 if with_row >= 0 and persons[with_row] == person else 0
     row = lists.heads[group]
     while row >= 0:
@@ -176,7 +177,7 @@ def _records_of(lists: Lists, persons: Any, group: int, with_row: int, person: i
 
 @njit(cache=True)
 def _join(search: _Search, labels: Labels) -> None:
-    """Give every record without a group to one."""
+    """Put every record without a group into one."""
     tree, lists, records, _, conditions, codes, gaps = search
     for row in range(len(labels)):
         if labels[row] >= 0:
@@ -196,7 +197,7 @@ def _join(search: _Search, labels: Labels) -> None:
 
 @njit(cache=True)
 def _merge(search: _Search) -> None:
-    """Let every group that misses a condition take in the nearest other one, until it does not."""
+    """Let every group that misses a condition absorb the nearest other one until it does not."""
     tree, lists, records, centres, conditions, codes, gaps = search
     alive = len(lists.heads)
     for group in range(alive):
@@ -226,7 +227,7 @@ def _merge(search: _Search) -> None:
 
 @njit(cache=True)
 def _move_centre(search: _Search, group: int) -> None:
-    """Compute a centre anew, also in its leaf; boxes stay, since nobody asks them."""
+    """Recompute a center, also in its leaf; boxes stay, because nothing uses them."""
     tree, centres = search.tree, search.centres
     _set_centre(search.lists, search.records, centres, group)
     leaf, lane = tree.places[group] // WIDTH, tree.places[group] % WIDTH

@@ -1,13 +1,13 @@
-"""MDAV on records of mixed type, exactly the groups of the plain algorithm but not quadratic.
+"""MDAV on records of mixed type: exactly the groups of the plain algorithm, but not quadratic.
 
-Two variants. :class:`MixedMdav` forms two groups per round, around the record furthest from the
-centroid of what is left and around the record furthest from that one (Domingo-Ferrer and Torra
-2005, "Ordinal, continuous and heterogeneous k-anonymity through microaggregation").
-:class:`RandomStartMdav` forms one, around the record furthest from a random one (Senavirathne and
-Torra, Algorithm 1). A group is a record and its k - 1 nearest others.
+There are two variants. :class:`MixedMdav` forms two groups per round, around the record furthest
+from the centroid of the remaining records and around the record furthest from that one
+(Domingo-Ferrer and Torra 2005, "Ordinal, continuous and heterogeneous k-anonymity through
+microaggregation"). :class:`RandomStartMdav` forms one, around the record furthest from a random one
+(Senavirathne and Torra, Algorithm 1). A group is a record and its k - 1 nearest others.
 
-Both work in steps: call ``advance`` until all records have a group. Records are searched in a tree,
-or all of them one after the other where that is faster, which some rounds with the tree show.
+Both work in steps: call ``advance`` until all records have a group. The search uses a tree, or all
+records one after the other if that is faster, which a few rounds with the tree determine.
 """
 
 from __future__ import annotations
@@ -36,23 +36,23 @@ from shoal.kernels.space.mixed_tree import (
 )
 
 _STEP = 400_000  # leaves and nodes that a call may compare with a query: about 50 ms
-_SMALL = 512  # records for which a tree is not grown anew
-_TRIAL = 32  # groups that show whether the tree pays
-_DEAR = 2.2  # what a leaf or node that a tree meets costs, in leaves passed one after the other
-_WORN = 8  # full leaves are filled anew when one record of so many is gone
+_SMALL = 512  # no new tree for so few records
+_TRIAL = 32  # groups that show whether the tree is worthwhile
+_DEAR = 2.2  # the cost of a leaf or node in a tree, in leaves read sequentially
+_WORN = 8  # full leaves are refilled when one record in so many is gone
 _LEFT, _GROUPS, _NEXT = 0, 1, 2
 
 
 class _Search(NamedTuple):
-    """What rounds look for groups in, and the groups so far."""
+    """What rounds search for groups in, and the groups so far."""
 
     tree: Tree
     records: MixedRecords
     labels: Labels
     state: Integers  # records left, groups, and the next start
     gaps: Floats  # room for k - 1 distances
-    found: Floats  # and for the rows that they belong to
-    boxes: bool  # whether the tree has some
+    found: Floats  # and for their rows
+    boxes: bool  # whether the tree has boxes
 
 
 class _Partition:
@@ -67,15 +67,15 @@ class _Partition:
         self._state = np.array([rows, 0, 0])
         self._gaps, self._found = np.empty(k - 1), np.empty(k - 1)
         self._tree: Tree | None = None
-        self._boxes = True  # whether the tree has some
+        self._boxes = True  # whether the tree has boxes
         self._stop = rows
 
     def advance(self) -> int:
-        """Form groups for a fraction of a second; give how many records have one."""
+        """Form groups for a fraction of a second; return how many records have one."""
         left = int(self._state[_LEFT])
         if left >= 2 * self._k:
             if self._tree is None or left <= self._stop:
-                # Leaves that have become half empty are slow.
+                # Half-empty leaves are slow.
                 rows = np.flatnonzero(self.labels < 0)
                 self._tree, self._boxes = grow(self._records, rows), True
                 self._stop = left // 2 if left > _SMALL else 0
@@ -89,7 +89,7 @@ class _Partition:
         return len(self.labels) - int(self._state[_LEFT])
 
     def _advance_in(self, tree: Tree, stop: int) -> None:
-        """Form groups while more records are left; then do without boxes if they do not pay."""
+        """Form groups while more records remain; then drop the boxes if they are not worthwhile."""
         before = int(self._state[_GROUPS])
         room = self._gaps, self._found
         search = _Search(tree, self._records, self.labels, self._state, *room, self._boxes)
@@ -98,20 +98,20 @@ class _Partition:
         lanes = len(tree.values) * WIDTH
         worn = _SMALL < left <= lanes - lanes // _WORN
         change = not self._pays(met, formed * left) if self._boxes else worn
-        if change and left > self._stop:  # else a tree is grown anyway
+        if change and left > self._stop:  # otherwise a tree is grown anyway
             self._tree, self._boxes = pack(self._records, rows_by_leaf(tree)), False
 
     def _pays(self, met: int, passed: int) -> bool:
-        """Whether meeting so many leaves and nodes was cheaper than passing so many records."""
+        """Whether meeting so many leaves and nodes was cheaper than reading so many records."""
         return bool(_DEAR * met <= self._passes * passed / WIDTH)
 
     def _form(self, search: _Search, stop: int) -> int:
-        """Form groups while more records are left; give how many leaves and nodes that met."""
+        """Form groups while more records remain; return how many leaves and nodes that met."""
         raise NotImplementedError
 
 
 class MixedMdav(_Partition):
-    """MDAV with two groups per round, while 3k records are left; the last have k to 2k - 1."""
+    """MDAV with two groups per round while 3k records remain; the last have k to 2k - 1."""
 
     _passes = 1.5  # one for each group, and one to the centroid for two of them
 
@@ -124,9 +124,9 @@ class MixedMdav(_Partition):
 
 
 class RandomStartMdav(_Partition):
-    """MDAV with one group per round around the record furthest from a random one.
+    """MDAV with one group per round, around the record furthest from a random one.
 
-    That is the next row of ``permutation`` that is left, from the first again after the last.
+    The random one is the next remaining row of ``permutation``, which restarts at its end.
     """
 
     _passes = 2.0
@@ -140,14 +140,14 @@ class RandomStartMdav(_Partition):
 
 
 def mdav_of_few(records: MixedRecords, k: int) -> Labels:
-    """The groups of :class:`MixedMdav`, by numpy, where records are too few to compile for."""
+    """The groups of :class:`MixedMdav`, with numpy, for too few records to compile for."""
     few, centroid = Few(records), centroid_of(records)
     left, groups = np.arange(records.values.shape[1]), 0
     labels: Labels = np.full(len(left), -1, np.int32)
     while len(left) >= 2 * k:
         as_python(set_centroid)(few.query, centroid)
         for _ in range(2 if len(left) >= 3 * k else 1):
-            # The query is the centroid first, and then the seed of the first group.
+            # The query is first the centroid, then the seed of the first group.
             seed = few.distances(left).argmax()
             few.ask(left[seed])
             gaps = few.distances(left)
@@ -186,8 +186,8 @@ def _two_per_round(search: _Search, centroid: Centroid, stop: int) -> int:
         set_centroid(search.tree.query, centroid)
         seed = -1
         for turn in range(groups):
-            # The query is the centroid first, and then the seed of the first group. The pass that
-            # formed that group knows who is furthest, unless that one became a member.
+            # The query is first the centroid, then the seed of the first group. The pass that
+            # formed that group knows the furthest record, unless it became a member.
             if seed < 0 or labels[seed] >= 0:
                 seed, visits = _furthest(search)
                 met += visits
@@ -213,9 +213,9 @@ def _furthest(search: _Search) -> tuple[int, int]:
 
 @njit(cache=True)
 def _form_group(search: _Search, seed: int, want_furthest: bool) -> tuple[int, int]:
-    """Make a seed, which becomes the query, and its nearest others a group.
+    """Make a group from a seed, which becomes the query, and its nearest others.
 
-    Gives who is furthest from it if wanted (which boxes do not know), and what was met.
+    Returns the record furthest from it if wanted (boxes do not know it), and the number met.
     """
     tree, records, labels, state = search.tree, search.records, search.labels, search.state
     gaps, found = search.gaps, search.found

@@ -1,19 +1,19 @@
 """Strict Mondrian: records cut in two along their widest column, as long as k stay on each side.
 
 LeFevre, DeWitt and Ramakrishnan (2006), "Mondrian multidimensional k-anonymity". Records with equal
-values in the column are never parted, so a cut falls just below or just above the median's value;
-the better balanced of the two is taken. (Always taking the cut above fails wherever the median is
-the largest value, as a most frequent category coded last is.) A column that cannot be cut gives way
-to the next widest.
+values in the column are never separated, so a cut falls just below or just above the median's
+value; the better balanced of the two is used. (Always cutting above fails whenever the median is
+the largest value, such as a most frequent category coded last.) If a column cannot be cut, the next
+widest is tried.
 
-A column is as wide in a part of the table as the dissimilarity says: what its lowest and its
-highest number add, or the two categories that add most. Under Gower's, widths are relative to the
-column's width in the whole table. Categories lie in the order of their frequency, the most frequent
-first: the ordinary ones part from the rare ones. A missing number lies with the lowest, a missing
-category with the most frequent.
+The dissimilarity defines the width of a column in a part of the table: the contribution of its
+lowest and highest number, or of the two categories that contribute most. With Gower's, widths are
+relative to the column's width in the whole table. Categories are in the order of their frequency,
+the most frequent first, so that ordinary ones separate from rare ones. A missing number goes with
+the lowest, a missing category with the most frequent.
 
-Columns are kept apart, and in each the records of a part lie side by side: O(n log n), by passes
-over contiguous memory that do not branch on the data.
+Columns are stored separately, with the records of a part adjacent: O(n log n), by passes over
+contiguous memory that do not branch on the data.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from shoal.kernels.compile import njit
 from shoal.kernels.space.mixed_distance import Measure
 from shoal.kernels.space.mixed_records import MixedRecords
 
-_CELLS = 10_000_000  # looked at in about 50 ms
+_CELLS = 10_000_000  # examined in about 50 ms
 _WAITING, _GROUPS, _DONE = 0, 1, 2
 
 
@@ -57,17 +57,17 @@ class Mondrian:
         self._parts.stack[0] = 0, count
 
     def advance(self) -> int:
-        """Do about 50 ms of work; give how many records have their group."""
+        """Do about 50 ms of work; return how many records have their group."""
         _advance(self._parts, self._measure, self._k, _CELLS)
         return int(self._parts.state[_DONE])
 
 
 class _Parts(NamedTuple):
-    """The records, those of a part side by side, and the parts that are still to be cut."""
+    """The records, with those of a part adjacent, and the parts that are still to be cut."""
 
     columns: Floats
     rows: Rows
-    stack: Integers  # where a part begins, and where it ends
+    stack: Integers  # the start and end of each part
     values: Floats  # room for three columns
     places: Rows  # room for places on two sides
     present: Flags  # room for codes
@@ -77,7 +77,7 @@ class _Parts(NamedTuple):
 
 @njit(cache=True)
 def _advance(parts: _Parts, measure: Measure, k: int, cells: int) -> None:
-    """Cut parts until the stack is empty or about ``cells`` cells were looked at."""
+    """Cut parts until the stack is empty or about ``cells`` cells were examined."""
     columns, rows, stack, state = parts.columns, parts.rows, parts.stack, parts.state
     widths = np.zeros(len(columns) + 1)[:-1]  # a table without columns has one part
     while state[_WAITING] > 0 and cells > 0:
@@ -104,7 +104,7 @@ def _advance(parts: _Parts, measure: Measure, k: int, cells: int) -> None:
 
 @njit(cache=True)
 def _width(part: Floats, measure: Measure, column: int, present: Flags) -> float:
-    """What two records of a part can differ by in a column."""
+    """The largest possible contribution of a column between two records of a part."""
     low, high = _ends(part)
     numeric = len(measure.weights)
     if column < numeric:
@@ -135,7 +135,7 @@ def _ends(values: Floats) -> tuple[float, float]:
 
 @njit(cache=True)
 def _cut(parts: _Parts, start: int, end: int, k: int, widths: Floats) -> int:
-    """Put the lower records first; give how many they are, 0 where no column can be cut.
+    """Put the lower records first; return how many there are, 0 if no column can be cut.
 
     Sets the width of every column that it tried to 0.
     """
@@ -190,7 +190,7 @@ def _median(part: Floats, values: Floats) -> tuple[Any, int, int]:
             spare = 1 - spare
         elif rank >= below + count - more:
             below += count - more
-            # The two lists swap: what is kept must not be written over.
+            # The two lists swap, so that the kept values are not overwritten.
             values[spare, :more] = upper[:more]
             kept = values[spare, :more]
             spare = 1 - spare

@@ -2,20 +2,20 @@
 
 Domingo-Ferrer, Sebé and Solanas (2008), "A polynomial-time approximation to optimal multivariate
 microaggregation", Computers & Mathematics with Applications 55. As long as a tree has fewer than
-k records, its root (the one record without an edge that leaves it) gets an edge to the nearest
+k records, its root (the one record without an outgoing edge) gets an edge to the nearest
 record of another tree. Trees that are too large are then cut. Where the paper leaves a choice,
-this is chosen: roots go in the order of their distance to their (k - 1)-th nearest record,
+this module chooses: roots are processed by their distance to their (k - 1)-th nearest record,
 furthest first; a tree is cut at the edge that lowers the loss most and leaves k records on both
-sides; where there is none, branches of the one vertex whose branches all have fewer than k become
-groups; and 2 k to 3 k - 1 records are parted in the manner of MDAV if that is better.
+sides; if there is none, branches of the one vertex whose branches all have fewer than k become
+groups; and 2 k to 3 k - 1 records are split in the manner of MDAV if that is better.
 
-It works for any dissimilarity d of records. What a group loses is the sum of d over its pairs
+It works for any dissimilarity d of records. The loss of a group is the sum of d over its pairs
 divided by its size, as in ``mixed_refine``; if d is a squared Euclidean distance, that is the sum
-of squares. The record "furthest from the centre" is the one with the greatest sum of d to the
-others. So nothing needs a centre, or coordinates.
+of squares. The record "furthest from the center" is the one with the greatest sum of d to the
+others. So nothing needs a center, or coordinates.
 
-The loss is at most so many times the least possible one, which docs/methods/microaggregate.md
-tabulates and proves. The authors prove a bound of their own, said to be of the order of k^3 (Laszlo
+docs/methods/microaggregate.md tabulates and proves a bound on the ratio of the loss to the least
+possible one. The authors prove a bound of their own, reportedly of the order of k^3 (Laszlo
 and Mukherjee, 2009, "Approximation bounds for minimum information loss microaggregation"). Neither
 its form nor its constant could be checked against the paper's text, so it is not quoted.
 """
@@ -42,26 +42,26 @@ from shoal.kernels.space.mixed_tree import Tree, grow, nearest
 TREES, GROUPS, GROUPED = 0, 1, 2
 """What ``Forest.state`` counts."""
 INSIDE, OUTWARD, OWN = 0, 1, 2
-"""What ``Forest.sums`` has of a record."""
+"""What ``Forest.sums`` has for a record."""
 
 
 _STEP = 400_000  # leaves and nodes that a call may compare with a query: about 50 ms
 _PAIRS = 1_000_000  # compared in about 50 ms
-_LARGE = 8  # trees of more than this times k are halved: pairs of others are all compared
-_MARGIN = 1e-9  # of the loss: what differs by less is equal, rounding must not choose
+_LARGE = 8  # larger trees, in multiples of k, are halved; in others all pairs are compared
+_MARGIN = 1e-9  # of the loss: smaller differences count as equal; rounding must not decide
 
 
 class Forest(NamedTuple):
-    """The edges, and the records of each tree side by side, parents before children."""
+    """The edges, and the records of each tree adjacent, parents before children."""
 
-    target: Rows  # where a record's edge leads, -1 for a root
+    target: Rows  # the target of a record's edge, -1 for a root
     tree_of: Rows  # union-find
     sizes: Rows  # of the tree, at its representative; then of the subtree of each record
     order: Rows  # the records, tree by tree
     spare: Rows
     mark: Rows
     sums: Floats  # of the subtree of each record
-    stack: Integers  # first place of the trees still to cut, and the one behind the last
+    stack: Integers  # start and end of each tree still to cut
     state: Integers  # trees on the stack, groups, records grouped
 
 
@@ -82,7 +82,7 @@ def edgeless(count: int, k: int) -> Forest:
 
 @njit(cache=True)
 def representative(tree_of: Rows, row: int) -> int:
-    """The record that names the tree of a record."""
+    """The record that identifies the tree of a record."""
     while tree_of[row] != row:
         tree_of[row] = tree_of[tree_of[row]]
         row = tree_of[row]
@@ -100,7 +100,7 @@ def link(forest: Forest, row: int, to: int) -> None:
 
 @njit(cache=True)
 def size_if_short(forest: Forest, row: int, k: int) -> int:
-    """The size of a record's tree if it has fewer than k and that is its root, else 0."""
+    """The size of a record's tree if it has fewer than k and the record is its root, else 0."""
     size = forest.sizes[representative(forest.tree_of, row)]
     return size if size < k and forest.target[row] < 0 else 0
 
@@ -140,7 +140,7 @@ def line_up(forest: Forest) -> None:
 
 @njit(cache=True)
 def pop(forest: Forest) -> Integers:
-    """Take a tree from the stack: its first place, and the one behind its last."""
+    """Take a tree from the stack: its start and end."""
     forest.state[TREES] -= 1
     return forest.stack[forest.state[TREES]]
 
@@ -175,7 +175,7 @@ def _mark_subtree(forest: Forest, start: int, end: int, child: int) -> None:
 
 @njit(cache=True)
 def _sort_marked(forest: Forest, start: int, end: int) -> int:
-    """Put the marked records behind the others, each in their order; give where they begin."""
+    """Put the marked records behind the others, each in their order; return where they begin."""
     kept, moved = start, 0
     for place in range(start, end):
         row = forest.order[place]
@@ -193,7 +193,7 @@ def _sort_marked(forest: Forest, start: int, end: int) -> int:
 def cut(
     forest: Forest, start: int, end: int, k: int, parted: bool, child: int, labels: Rows
 ) -> None:
-    """Cut a tree: as marked if it is parted, else at the edge of a child, else its branches off."""
+    """Cut a tree: as marked if it was split, else at the edge of a child, else at its branches."""
     if not parted and child < 0:
         _push(forest, start, _strip_branches(forest, start, end, k, labels))
         return
@@ -206,10 +206,10 @@ def cut(
 
 @njit(cache=True)
 def _strip_branches(forest: Forest, start: int, end: int, k: int, labels: Rows) -> int:
-    """Make groups of whole branches of the hub until fewer than 3 k records are left.
+    """Make groups from whole branches of the hub until fewer than 3 k records remain.
 
-    No edge parts k from k records, so one vertex has only branches of fewer than k: its
-    subtrees, and all that is not below it. Gives where the rest, which keeps the hub, ends.
+    No edge separates k from k records, so one vertex has only branches of fewer than k: its
+    subtrees, and everything not below it. Returns where the rest, which keeps the hub, ends.
     """
     order, target, sizes, branch = forest.order, forest.target, forest.sizes, forest.mark
     root = order[start]
@@ -217,7 +217,7 @@ def _strip_branches(forest: Forest, start: int, end: int, k: int, labels: Rows) 
     for place in range(start, end):
         if sizes[order[place]] >= k and target[order[place]] == hub:
             hub = order[place]
-    # A branch is named by its record next to the hub, what is not below the hub by the root.
+    # A branch is identified by its record next to the hub, or by the root if not below the hub.
     left, filling = end - start, 0
     kept = start
     for place in range(start, end):
@@ -264,7 +264,7 @@ class MuApprox:
         self._by_record = by_record(records)
 
     def advance(self) -> int:
-        """Do about 50 ms of work; give how far it is, in records: all of them at the end.
+        """Do about 50 ms of work; return the progress in records: all of them at the end.
 
         There are three stages: distances, edges, cuts.
         """
@@ -288,7 +288,7 @@ class MuApprox:
 def _measure(
     tree: Tree, records: MixedRecords, k: int, radii: Floats, start: int, step: int
 ) -> int:
-    """How unlike each record is to its (k - 1)-th nearest other; give how far that is."""
+    """The dissimilarity of each record to its (k - 1)-th nearest other; returns the progress."""
     gaps, found, row = np.empty(k - 1), np.empty(k - 1), start
     while row < len(radii) and step > 0:
         set_query(tree.query, records, row)
@@ -302,7 +302,7 @@ def _measure(
 def _join(
     tree: Tree, records: MixedRecords, k: int, rows: Rows, start: int, forest: Forest, step: int
 ) -> int:
-    """Give an edge to each of the rows that is the root of a tree of fewer than k."""
+    """Give an edge to each row that is the root of a tree of fewer than k."""
     gaps, found, place = np.empty(k), np.empty(k), start
     while place < len(rows) and step > 0:
         row = np.int64(rows[place])
@@ -358,7 +358,7 @@ def _start_sums(forest: Forest, start: int, end: int) -> None:
 
 @njit(cache=True)
 def _compare_pairs(records: ByRecord, forest: Forest, start: int, end: int) -> None:
-    """Sum up by record, and by the vertex where the paths of two records to the root meet."""
+    """Add up by record, and by the vertex where the paths of two records to the root meet."""
     order, target, sums = forest.order, forest.target, forest.sums
     above, meeting = forest.mark, forest.spare
     for first in range(start, end):
@@ -394,7 +394,7 @@ def _sum_up(forest: Forest, start: int, end: int) -> None:
 
 @njit(cache=True)
 def _drop(inside: float, outward: float, size: int, whole: float, count: int) -> float:
-    """By how much the loss falls where a part of ``size`` is cut off; it may also rise."""
+    """How much the loss falls if a part of ``size`` is cut off; it may also rise."""
     rest = whole + inside - outward
     return whole / count - inside / size - rest / (count - size)
 
@@ -405,7 +405,7 @@ def _best_edge(forest: Forest, start: int, end: int, k: int) -> tuple[int, float
     count, sums = end - start, forest.sums
     whole = sums[forest.order[start], INSIDE]
     most, enough = -np.inf, np.inf
-    for _ in range(2):  # how good the best is, then which is the first of those
+    for _ in range(2):  # first the best gain, then the first edge that has it
         for place in range(start + 1, end):
             row = forest.order[place]
             size = forest.sizes[row]
@@ -424,7 +424,7 @@ def _best_edge(forest: Forest, start: int, end: int, k: int) -> tuple[int, float
 
 @njit(cache=True)
 def _part(records: ByRecord, forest: Forest, start: int, end: int, k: int) -> float:
-    """Mark the record furthest from all others and its k - 1 nearest; give what that gains."""
+    """Mark the record furthest from all others and its k - 1 nearest; return the gain."""
     order, sums, mark, count = forest.order, forest.sums, forest.mark, end - start
     most = 0.0
     for place in range(start, end):

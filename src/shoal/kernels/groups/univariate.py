@@ -1,17 +1,17 @@
-"""Groups of one column: sorted, and cut into k neighbouring ranks or at the least cost.
+"""Groups of one column: sorted, then cut into k neighboring ranks or at the least cost.
 
 The sort is a radix sort from the lowest digit up, on bits that order as the values do. It keeps
-equal values in the order of their rows, and it is faster than a comparison sort of as many
-values: numpy's argsort is not the floor. A digit that is the same in all values is skipped,
-which leaves a column of small whole numbers with one or two passes instead of six.
+equal values in the order of their rows and is faster than a comparison sort of as many
+values, such as numpy's argsort. A digit that is the same in all values is skipped, so a column
+of small whole numbers takes one or two passes instead of six.
 
 Optimal microaggregation is a shortest path over the sorted values. Hansen and Mukherjee (2003), "A
-polynomial algorithm for optimal univariate microaggregation": some partition of least within-group
-sum of squares has only groups of neighbouring values, of k to 2 k - 1 of them. So the cheapest
+polynomial algorithm for optimal univariate microaggregation": some partition with the least
+within-group sum of squares has only groups of k to 2 k - 1 neighboring values. So the cheapest
 partition of the first j values is the cheapest of the first j - m plus one group of m, for the
-best m. O(n k). The sum of squares of a group is built up value by value (Welford), never as a
-difference of two large prefix sums: it keeps its digits where values are close to each other and
-far from zero.
+best m. This is O(n k). The sum of squares of a group is built up value by value (Welford), never as
+a difference of two large prefix sums, so it keeps its digits even if values are close to each other
+and far from zero.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Column = Floats | Integers
 
 _DIGIT = 11  # bits; the 2,048 counters of a pass stay in the first-level cache
 _DIGITS = 6
-_STEPS = 10_000_000  # a value costs about 12 + k of these, and all take about 50 ms
+_STEPS = 10_000_000  # one value costs about 12 + k; all together take about 50 ms
 _LANES = 16
 _SIGN = np.uint64(1 << 63)
 _ALL = np.uint64(2**64 - 1)
@@ -44,7 +44,7 @@ def stable_argsort(values: Column) -> Rows:
     if len(digits) == 0:
         order[:] = np.arange(len(bits), dtype=np.int32)
         return order
-    # Where there is one pass only, nothing is carried from it to a next one.
+    # With only one pass, nothing is carried to the next one.
     spare = len(bits) if len(digits) > 1 else 0
     keys = np.empty((2, spare), np.uint64)
     rows = np.empty((2, spare), np.int32)
@@ -60,9 +60,9 @@ def stable_argsort(values: Column) -> Rows:
 def rank_groups(count: int, k: int) -> Integers:
     """Where each of the ``count // k`` groups begins in the sorted rows, then ``count``.
 
-    All groups have k records, but for the one in the middle, which takes the ``count % k`` that are
-    left over. The values at both ends differ most from their neighbours: groups there are as small
-    as they may be. In the top group of a skewed column a few more would do most harm.
+    All groups have k records, except the middle one, which takes the ``count % k`` left-over
+    records. The values at both ends differ most from their neighbors, so groups there are as small
+    as possible. In the top group of a skewed column, extra records would do most harm.
     """
     groups = count // k
     starts = np.arange(groups + 1, dtype=np.int64) * k
@@ -97,7 +97,7 @@ def _ordered(bits: np.uint64, floating: bool) -> np.uint64:
 
 @njit(cache=True)
 def _count(bits: Words, floating: bool, counts: Integers) -> Integers:
-    """Turn ``counts`` into the first place of each digit; give the digits that vary."""
+    """Turn ``counts`` into the first place of each digit; return the digits that vary."""
     for row in range(len(bits)):
         key = _ordered(bits[row], floating)
         for digit in range(_DIGITS):
@@ -140,7 +140,7 @@ def _first_pass(bits: Words, floating: bool, digits: Integers, counts: Integers,
 
 @njit(cache=True)
 def _next_pass(source: Any, digit_number: int, counts: Integers, target: Any, last: bool) -> None:
-    """Scatter keys and rows by a further digit; the keys are no more needed after the last."""
+    """Scatter keys and rows by a further digit; after the last, the keys are not needed."""
     keys, rows = source
     keys_out, rows_out = target
     places = counts[digit_number]
@@ -158,8 +158,8 @@ def _next_pass(source: Any, digit_number: int, counts: Integers, target: Any, la
 class OptimalUnivariate:
     """The partition of a column into groups of at least k with the least sum of squares.
 
-    Where several partitions are best, the smaller last group wins, then the one before it, and so
-    on. ``order`` and ``offsets`` are as in individual ranking.
+    Among several best partitions, the one with the smaller last group wins, then the group before
+    it, and so on. ``order`` and ``offsets`` are as in individual ranking.
     """
 
     def __init__(self, values: Column, k: int) -> None:
@@ -172,7 +172,7 @@ class OptimalUnivariate:
         self._done = k - 1
 
     def advance(self) -> int:
-        """Do about 50 ms of work; give how many of the sorted values are settled."""
+        """Do about 50 ms of work; return how many of the sorted values are settled."""
         rounds = max(1, _STEPS // (12 + self._k))
         end = min(len(self._sorted), self._done + rounds)
         _shortest(self._sorted, self._k, self._cost, self._cuts, self._done + 1, end)
@@ -194,7 +194,7 @@ class OptimalUnivariate:
 def _shortest(values: Floats, k: int, cost: Floats, cuts: Rows, first: int, last: int) -> None:
     """The cheapest partitions of the first j values, for j from ``first`` to ``last``.
 
-    Up to k values of j are handled together, since none needs the cost of another.
+    Up to k values of j are processed together, since none needs the cost of another.
     """
     means, sums, best = np.empty(_LANES), np.empty(_LANES), np.empty(_LANES)
     cut = np.empty(_LANES, np.int32)
@@ -203,11 +203,11 @@ def _shortest(values: Floats, k: int, cost: Floats, cuts: Rows, first: int, last
         for lane in range(lanes):
             j = first + lane
             means[lane], sums[lane], best[lane] = 0.0, 0.0, np.inf
-            # Stands where every cost is infinite, so that the groups are valid all the same.
+            # Used if every cost is infinite, so that the groups are valid all the same.
             cut[lane] = 0 if j < 2 * k else j - k
         for size in range(1, 2 * k):
             if size > first:
-                lanes_from = size - first  # below this lane there are not that many values
+                lanes_from = size - first  # lower lanes do not have that many values
                 if lanes_from >= lanes:
                     break
             else:

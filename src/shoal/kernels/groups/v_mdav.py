@@ -2,15 +2,15 @@
 
 Solanas and Martínez-Ballesté (2006), "V-MDAV: a multivariate microaggregation with variable group
 size". A group is the free record furthest from the centroid of all and its k - 1 nearest. It then
-takes in the free record that is nearest to any member, as long as that one is less than gamma times
-as unlike the member as it is unlike the nearest other free record. Fewer than k records that are
-left go to the groups whose centres are nearest; a group may have 2 k records or more then. The
-paper finds a gamma of 0.2 good for scattered and 1.1 for clustered records.
+takes in the free record that is nearest to any member, as long as its dissimilarity to that member
+is less than gamma times its dissimilarity to the nearest other free record. When fewer than k
+records remain, they go to the groups with the nearest centers; a group may then have 2 k records or
+more. The paper recommends a gamma of 0.2 for scattered and 1.1 for clustered records.
 
-What the paper leaves open is settled so: ties go to the lowest row, or group; the last free record,
-which has no other to be near to, is taken by a group that may still grow (gamma > 0); left-over
-records find the centres that the groups had before any of them came. Under the square of Euclidean
-distance gamma is to be squared, too.
+Where the paper leaves a choice: ties go to the lowest row, or group; the last free record, which
+has no nearest other, joins a group that may still grow (gamma > 0); left-over records use the
+centers that the groups had before any of them joined. With squared Euclidean distance, gamma
+must be squared too.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from shoal.kernels.space.mixed_records import MixedRecords, with_unshared_codes
 from shoal.kernels.space.mixed_tree import Tree, compare_all, forget, grow, nearest, tighten
 
 _STEP = 400_000  # leaves and nodes that a call may compare with a query: about 50 ms
-_SMALL = 512  # records for which a tree is not grown anew
+_SMALL = 512  # no new tree for so few records
 _LEFT, _GROUPS, _NEXT = 0, 1, 2
 
 
 class VMdav:
     """V-MDAV in portions; call ``advance`` until all records have a group.
 
-    ``gamma`` says how readily a group takes in further records; 0 gives groups of exactly k.
+    ``gamma`` sets how readily a group accepts further records; 0 gives groups of exactly k.
     """
 
     def __init__(self, records: MixedRecords, k: int, gamma: float) -> None:
@@ -56,7 +56,7 @@ class VMdav:
         self._outermost = stable_argsort(-away)
 
     def advance(self) -> int:
-        """Form groups for a fraction of a second; give how many records have one."""
+        """Form groups for a fraction of a second; return how many records have one."""
         if self._k <= self._state[_LEFT] <= self._stop:
             rows = np.flatnonzero(self.labels < 0)
             self._tree = grow(self._records, rows)
@@ -71,14 +71,14 @@ class VMdav:
 
 
 class _Search(NamedTuple):
-    """What groups are looked for in, and the groups so far."""
+    """What groups are searched in, and the groups so far."""
 
     tree: Tree
     records: MixedRecords
     k: int
     gamma: float
     labels: Labels
-    state: Integers  # records left, groups, and the next of the outermost
+    state: Integers  # remaining records, groups, and the next of the outermost
 
 
 @njit(cache=True)
@@ -109,7 +109,7 @@ def _nearest_to(search: _Search, row: int, but: int, gaps: Floats, found: Floats
 
 @njit(cache=True)
 def _take(search: _Search, row: int) -> None:
-    """Give a record to the present group."""
+    """Put a record into the present group."""
     tree, state = search.tree, search.state
     search.labels[row] = state[_GROUPS]
     forget(tree, row)
@@ -119,7 +119,7 @@ def _take(search: _Search, row: int) -> None:
 
 @njit(cache=True)
 def _extend(search: _Search, members: Integers, gaps: Floats, found: Floats) -> int:
-    """Add free records to the k members while they are alike enough; give what that met."""
+    """Add free records to the k members while similar enough; return how many nodes that met."""
     gap, row, met = np.empty(1), np.empty(1), 0
     size, largest, state = search.k, 2 * search.k - 1, search.state
     if search.gamma == 0.0 or size == largest or state[_LEFT] == 0:

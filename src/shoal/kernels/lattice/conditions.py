@@ -1,26 +1,26 @@
-"""Which classes of a group table hold their conditions, and what that says of other nodes.
+"""Which classes of a group table satisfy their conditions, and what follows for other nodes.
 
 Two properties decide what may be concluded without looking:
 
-* *upward closed*: a class that holds the condition still does with any other records added. Then
-  the records to suppress only get fewer from a node to a more general one, whatever the limit.
-  So are a smallest size (k-anonymity), distinct l-diversity and a smallest number in the
-  population (k-map).
-* *closed under union*: two classes that hold it do so together. That is enough where nothing may
-  be suppressed: if all classes of a node hold, so do all of a more general one. It is true of
-  every condition here: entropy is concave; in recursive (c, l)-diversity the l - 1 most frequent
-  values of a union are at most as many as those of the parts; the distances of t-closeness, the
-  largest share and the gains of β-likeness are convex in the distribution; δ-disclosure and
-  δ-presence ask for shares in an interval.
+* *upward closed*: a class that satisfies the condition still does with any other records added.
+  Then, from a node to a more general one, the number of records to suppress only decreases,
+  whatever the limit. Upward closed are a smallest size (k-anonymity), distinct l-diversity and a
+  smallest number in the population (k-map).
+* *closed under union*: if two classes satisfy it, so does their union. That is enough if nothing
+  may be suppressed: if all classes of a node satisfy it, so do all of a more general one. It is
+  true of every condition here: entropy is concave; in recursive (c, l)-diversity the l - 1 most
+  frequent values of a union are at most as many as those of the parts; the distances of
+  t-closeness, the largest share and the gains of β-likeness are convex in the distribution;
+  δ-disclosure and δ-presence require shares in an interval.
 
 With a limit above 0, all but the upward closed conditions can fail at a more general node: a
-class that holds may be joined by one that does not.
+class that fails may join one that satisfies them.
 
-Where a person has several records, only a smallest number of persons, of people in the population
-and of persons with the same history are closed either way: a value that everybody has can come
-about when two classes of the same persons are joined. Who is taken out is taken out of every class,
-which may leave another one too small; at a more general node the same persons can stay, so that the
-records to suppress still only get fewer.
+If a person has several records, only three conditions are closed in either way: the smallest
+number of persons, of people in the population and of persons with the same history. For others, a
+value that everyone has can arise when two classes of the same persons are joined. A removed person
+leaves every class, which may make another one too small. At a more general node the same persons
+can stay, so the number of records to suppress still only decreases.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from shoal.kernels.conditions import (
 from shoal.kernels.lattice.roll_up import POPULATION, RECORDS, Groups
 
 UPWARD_CLOSED = (DISTINCT, IN_POPULATION)
-"""The kinds that hold with any records added; a smallest size does too."""
+"""The kinds that still hold with any records added; so does a smallest size."""
 
 
 def upward_closed(conditions: Conditions) -> Conditions:
@@ -58,19 +58,19 @@ def upward_closed(conditions: Conditions) -> Conditions:
 
 
 def needs_everyone(conditions: Conditions) -> bool:
-    """Whether people of the population whose class has no record break a condition.
+    """Whether a condition fails if people of the population are in a class without a record.
 
-    So it is where δ-presence has a lower bound: of them it is known that they are absent.
+    This is so if δ-presence has a lower bound: such people are known to be absent.
     """
     return bool(np.any((conditions.kinds == PRESENCE) & (conditions.extras > TOLERANCE)))
 
 
 @njit(cache=True)
 def judged(groups: Groups, conditions: Any, everyone: bool) -> tuple[Flags, int, bool]:
-    """Which groups hold every condition, the records of those that do not, and if it can be.
+    """Which groups satisfy every condition, the records of the others, whether it is possible.
 
-    A group that only the population has is no class. It cannot be suppressed either: where
-    ``everyone`` must be present it makes the node impossible.
+    A group that only the population has is not a class. It cannot be suppressed either: if
+    ``everyone`` must be present, it makes the node impossible.
     """
     count = len(groups.weights)
     kept = np.zeros(count, np.bool_)
@@ -103,10 +103,10 @@ def judged(groups: Groups, conditions: Any, everyone: bool) -> tuple[Flags, int,
 
 @njit(cache=True)
 def judged_persons(groups: Groups, conditions: Any, everyone: bool) -> tuple[Any, Any, Any, bool]:
-    """Which groups hold every condition, who is gone, what is left of the weights, if it can be.
+    """Which groups satisfy every condition, who is gone, the remaining weights, if it is possible.
 
-    Where persons are taken out as a whole, whoever is in a group that fails is gone, and the
-    groups are looked at again without them, until all that are left hold.
+    If persons are removed as a whole, everyone in a failing group is gone, and the
+    groups are checked again without them, until all that remain satisfy the conditions.
     """
     persons, count, width = conditions.persons, len(groups.weights), code_width(conditions)
     last = len(persons.value) - 1
@@ -149,7 +149,7 @@ def judged_persons(groups: Groups, conditions: Any, everyone: bool) -> tuple[Any
 
 @njit(cache=True)
 def _judged_by_size(weights: Any, smallest: int, kept: Any) -> int:
-    """The same where a class needs a size and nothing else."""
+    """The same if a class only needs a size."""
     suppressed = 0
     for group in range(len(weights)):
         size = weights[group, RECORDS]

@@ -1,13 +1,13 @@
-"""Optimal full-domain generalization: the best level of every attribute, and the proof of it.
+"""Optimal full-domain generalization: the best level of every attribute, and its proof.
 
-All values of an attribute are generalised to one level of its hierarchy. Classes that violate a
-condition are suppressed, all of their records; a node of the lattice is feasible if these are no
-more than a limit. Conditions that compare with the whole table do so with all its records.
+All values of an attribute are generalized to one level of its hierarchy. Classes that violate a
+condition are suppressed with all their records; a node of the lattice is feasible if these are at
+most a limit. Conditions that compare with the whole table use all its records.
 
-The search works on the distinct combinations of values alone, so its cost does not grow with the
-records. A node's floor, the least it can cost, cuts off all above it, and what it suppresses, all
-below it: where the levels alone give the floor, nodes are eliminated from above. Else each group
-table is rolled up from a parent's. Where nothing may be suppressed, pairs of attributes rule out
+The search works only on the distinct combinations of values, so its cost does not grow with the
+records. A node's floor, the least it can cost, rules out all nodes above; what it suppresses rules
+out all below. If the levels alone give the floor, nodes are eliminated from above. Otherwise each
+group table is rolled up from a parent's. If nothing may be suppressed, pairs of attributes rule out
 nearly all nodes beforehand.
 """
 
@@ -28,23 +28,23 @@ from shoal.kernels.lattice.roll_up import Base, Groups, roll_up
 from shoal.kernels.lattice.searches import Projections, by_depth, descend, from_above
 
 _BEAMS = (1, 4)
-_MOST_OPEN = 200_000  # nodes that wait; more would fill the memory
+_MOST_OPEN = 200_000  # waiting nodes; more would fill the memory
 
 
 _PORTION = 0.05  # seconds
 
 
-_Open = tuple[float, tuple[int, ...], int]  # a node that waits: its floor, levels, and position
+_Open = tuple[float, tuple[int, ...], int]  # a waiting node: its floor, levels and position
 
 
 class Anytime:
-    """The search of lattices too large to be settled: good nodes soon, and a bound on how good.
+    """The search of lattices too large for a proof: good nodes soon, and a bound on the best.
 
     First each attribute in turn comes down from the top as far as that helps. Then a beam climbs
     from below, raising one attribute at a time, and each climb ends with the same descent from the
-    best node. What time is left goes into raising the bound: nodes are taken from the lowest floor
-    on, and the lowest floor not taken yet bounds every node. If that meets the best node, it is
-    proven optimal after all. ``bound`` and ``optimal`` hold at any moment.
+    best node. The remaining time goes into raising the bound: nodes are taken in the order of their
+    floor, and the lowest floor not yet taken bounds every node. If that meets the best node, it is
+    proven optimal after all. ``bound`` and ``optimal`` are valid at any moment.
     """
 
     def __init__(self, lattice: Lattice, projections: Projections) -> None:
@@ -53,7 +53,7 @@ class Anytime:
         self.optimal = False
 
     def steps(self) -> Iterator[None]:
-        """Each step looks at one node."""
+        """Each step examines one node."""
         lattice = self._lattice
         top = lattice.visit(lattice.at(lattice.heights), lattice.heights)
         lowest = lattice.visit(lattice.at(self._projections.lowest), self._projections.lowest)
@@ -99,7 +99,7 @@ class Anytime:
             beam = [(np.array(levels, np.int64), table) for _, levels, table in found]
 
     def _raise_bound(self) -> Iterator[None]:
-        """Best first: the floor of the first node in the queue bounds all that are open."""
+        """Best first: the floor of the first node in the queue bounds all open nodes."""
         lattice, heights = self._lattice, self._lattice.heights
         start = self._projections.lowest
         queue: list[_Open] = [(self.bound, tuple(start.tolist()), 0)]
@@ -124,7 +124,7 @@ class Anytime:
             self.bound = lattice.best.loss if lattice.best is not None else math.inf
 
     def _push(self, queue: list[_Open], floor: float, levels: Integers, position: int) -> None:
-        """Let a node wait, unless neither it nor one above it can be the best."""
+        """Queue a node, unless neither it nor one above it can be the best."""
         lattice = self._lattice
         if lattice.loss.by_level:
             floor = max(floor, lattice.loss.floor(levels))
@@ -134,17 +134,17 @@ class Anytime:
 
 
 class FullDomainSearch:
-    """The node of least loss among all that hold the conditions within the suppression limit.
+    """The node of least loss among all that satisfy the conditions within the suppression limit.
 
     Among nodes of equal loss (to 12 digits) it is the one with the lowest sum of levels, and among
     these the first in lexicographic order.
 
-    ``maps[j]`` and ``leaves[j]`` have a row per level, level 0 being the values themselves: the
+    ``maps[j]`` and ``leaves[j]`` have a row per level, with the values themselves at level 0: the
     code of each value of attribute j, and how many of the ``domains[j]`` values of its hierarchy
     are under that code. At most ``limit`` records may be suppressed. ``node_check`` gets the sizes
-    of the classes that would be released, and where persons are counted the class and the person of
-    each pair (else None); False rejects the node. It is asked only about nodes that are feasible
-    otherwise and better than the best so far. A lattice of more than ``max_nodes`` is searched for
+    of the classes to release and, if persons are counted, the class and the person of each pair
+    (else None); False rejects the node. It is called only for nodes that are otherwise feasible
+    and better than the best so far. A lattice of more than ``max_nodes`` is searched for
     ``seconds`` seconds, and ``optimal`` says whether the node was proven to be the best.
     """
 
@@ -170,7 +170,7 @@ class FullDomainSearch:
         self._steps = self._exactly() if self._lattice.size() <= max_nodes else self._in_time()
 
     def advance(self) -> float:
-        """Do about 50 ms of work; give how much is done, 1 at the end."""
+        """Do about 50 ms of work; return the share that is done, 1 at the end."""
         end = time.monotonic() + _PORTION
         for progress in self._steps:
             self.progress = max(self.progress, min(progress, 0.999))
@@ -200,17 +200,17 @@ class FullDomainSearch:
 
     @property
     def levels(self) -> tuple[int, ...] | None:
-        """The level of each attribute; None where no feasible node was found."""
+        """The level of each attribute; None if no feasible node was found."""
         return None if self._lattice.best is None else self._lattice.best.levels
 
     @property
     def loss(self) -> float:
-        """What the node costs; infinite where there is none."""
+        """The cost of the node; infinite if there is none."""
         return math.inf if self._lattice.best is None else self._lattice.best.loss
 
     @property
     def suppressed(self) -> int:
-        """The records that the node suppresses; 0 where there is none."""
+        """The records that the node suppresses; 0 if there is none."""
         return 0 if self._lattice.best is None else self._lattice.best.suppressed
 
     @property
@@ -222,14 +222,14 @@ class FullDomainSearch:
 
     @property
     def bound(self) -> float:
-        """No feasible node costs less."""
+        """A lower bound: no feasible node costs less."""
         if self.optimal:
             return self.loss
         return -math.inf if self._anytime is None else self._anytime.bound
 
     @property
     def closest(self) -> tuple[tuple[int, ...], int] | None:
-        """The levels of the visited node that suppresses least, and how many records."""
+        """The levels of the visited node that suppresses least, and its number of records."""
         visit = self._lattice.closest
         return None if visit is None else (visit.levels, visit.suppressed)
 
@@ -247,6 +247,6 @@ class FullDomainSearch:
 
     @property
     def counters(self) -> dict[str, float]:
-        """The size of the lattice, nodes visited, and rows of group tables read for that."""
+        """The size of the lattice, the visited nodes, and the rows read for them."""
         lattice = self._lattice
         return {"lattice": lattice.size(), "visited": lattice.visited, "rows": lattice.rows}

@@ -1,4 +1,4 @@
-"""The losses that a search in a lattice knows, by name; here, so that a name loads no kernel."""
+"""The names of the losses of a lattice search; kept apart so that no kernel is loaded for them."""
 
 LOSSES = (
     "loss",

@@ -1,33 +1,33 @@
-"""What a node of the lattice costs, and the least that it and all nodes above it can cost.
+"""The cost of a node of the lattice, and the least cost of it and all nodes above it.
 
-n records, q attributes, s of the records suppressed; a class has c records. For each loss the
-*floor* is what the node would cost with nothing suppressed. It only grows from a node to a more
-general one and suppression only adds to it, so it bounds the loss of every node above.
+There are n records, q attributes, and s suppressed records; a class has c records. For each loss,
+the *floor* is the node's cost with nothing suppressed. It only grows from a node to a more
+general one, and suppression only adds to it, so it bounds the loss of every node above.
 
 ``loss``
-    Iyengar's (2002), as ARX aggregates it: of each attribute the mean share of the hierarchy's
-    values under the released one, 1 where suppressed, scaled so that a value alone costs 0 and
-    cut to 10 decimals; of one plus these the geometric mean, minus 1.
+    Iyengar's (2002), as aggregated by ARX: for each attribute the mean share of the hierarchy's
+    values under the released one, 1 if suppressed, scaled so that a single value costs 0, and
+    cut to 10 decimals; then the geometric mean of one plus these, minus 1.
 ``precision``
-    One minus Sweeney's (2002) Prec: the mean of level over height, 1 where suppressed.
+    One minus Sweeney's (2002) Prec: the mean of level divided by height, 1 if suppressed.
 ``discernibility``, ``discernibility-monotonic``
     Bayardo and Agrawal (2005): the sum of c² over kept classes, plus s·n; and the sum of c² over
-    all classes, whether they hold or not.
+    all classes, whether they satisfy the conditions or not.
 ``average-class-size``
-    LeFevre, DeWitt and Ramakrishnan (2006), not divided by k: n over the number of kept classes,
-    where the suppressed records, if any, are one more.
+    LeFevre, DeWitt and Ramakrishnan (2006), not divided by k: n divided by the number of kept
+    classes, where the suppressed records, if any, form one more.
 ``entropy``, ``entropy-monotonic``
     Non-uniform entropy (De Waal and Willenborg 1999; Gionis and Tassa 2009), in bits: for each
-    cell -log2 of the records with its original value over those with its generalised one. The
-    former adds for each cell of a suppressed record -log2 of the share of its generalised value
-    among the suppressed ones.
+    cell, -log2 of the records with its original value divided by those with its generalized one.
+    The former adds, for each cell of a suppressed record, -log2 of the share of its generalized
+    value among the suppressed ones.
 ``ambiguity``
     Goldberger and Tassa (2010): the mean number of original records that a released one can
-    stand for, the product of the values under its cells; all of the domain where suppressed.
+    represent, the product of the values under its cells; the whole domain if suppressed.
 ``kl-divergence``
     Machanavajjhala et al. (2007), in bits: from the distribution of the original records to that
-    of the release, in which a class is spread evenly over the records it can stand for and the
-    suppressed ones, as one class, over the whole domain.
+    of the release, in which a class is spread evenly over the records that it can represent, and
+    the suppressed records, as one class, over the whole domain.
 """
 
 from __future__ import annotations
@@ -56,15 +56,15 @@ from shoal.kernels.lattice.roll_up import RECORDS, Base, Coding, Groups
     _DIVERGENCE,
 ) = range(9)
 _DECIMALS = 1e10
-_SLACK = 1e-9  # more than cutting to 10 decimals takes away
-_CHORDS = 3  # each nearer to the most that a node can suppress
+_SLACK = 1e-9  # more than cutting to 10 decimals removes
+_CHORDS = 3  # each closer to the maximum that a node can suppress
 
 
 class Loss:
     """One of :data:`LOSSES`, for one table and its hierarchies.
 
-    ``by_level`` says that the floor is known from the levels alone, as a sum of ``terms`` of each
-    attribute at its level, and ``charges_suppression`` that each suppressed record adds to that.
+    ``by_level`` says that the levels alone give the floor, as a sum of ``terms`` of each
+    attribute at its level; ``charges_suppression`` says that each suppressed record adds to it.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class Loss:
         self._bounded = self._kind < _AMBIGUITY or self._nested
 
     def floor(self, levels: Integers) -> float:
-        """The least that the node and all above it can cost, from its levels alone."""
+        """The least cost of the node and all nodes above it, from its levels alone."""
         return self._total(_picked(self._floor_lists, levels))
 
     def floors(self, nodes: Integers) -> Floats:
@@ -127,7 +127,7 @@ class Loss:
         return self._total(float(self._share_terms(levels, lost, suppressed).sum())), floor
 
     def at_least(self, suppressed: int, levels: Integers) -> float:
-        """What a node costs at least that suppresses so many records."""
+        """The least cost of a node that suppresses so many records."""
         if self._kind == _PRECISION:
             least = self._total(_picked(self._term_lists, levels))
             return (least * (self.records - suppressed) + suppressed) / max(1, self.records)
@@ -137,10 +137,10 @@ class Loss:
         return self._total(float(self._share_terms(levels, suppressed * largest, suppressed).sum()))
 
     def most_suppressed(self, nodes: Integers, cost: float, limit: int) -> Floats:
-        """The records that each node, a row each, can suppress and cost no more; never too few.
+        """The most records that each node, one per row, can suppress within a cost; an upper bound.
 
         The terms of ``at_least`` are concave in the suppressed records, so they lie above their
-        chord from 0 on, and where the chord comes to ``cost`` they are there already.
+        chord from 0 on. Where the chord reaches ``cost``, they have already reached it.
         """
         most = np.full(len(nodes), float(limit))
         if limit == 0 or not self._nested or not self.charges_suppression:
@@ -171,18 +171,18 @@ class Loss:
         return total / everyone if self._kind == _PRECISION else total
 
     def _share_terms(self, levels: Integers, lost: Floats, suppressed: int) -> Floats:
-        """The terms of ``loss``, where suppressed records had ``lost`` leaves under their cells."""
+        """The terms of ``loss``; suppressed records had ``lost`` leaves under their cells."""
         sums = self._leaf_sums[np.arange(len(levels)), levels] - lost
         return np.log1p(self._normalised(sums + suppressed * self._domains, self._domains))
 
     def _total(self, terms: Any, expm1: Callable[[Any], Any] = math.expm1) -> Any:
-        """The loss from the sum of its terms; of many sums with the function of numpy."""
+        """The loss from the sum of its terms; for many sums, pass numpy's function."""
         if self._kind == _SHARES:
             return expm1(terms / max(1, len(self._heights)))
         return terms / max(1, len(self._heights)) if self._kind == _PRECISION else terms
 
     def _normalised(self, sums: Any, domain: Any) -> Any:
-        """Sums of values under cells: 0 where each is alone, 1 where all are under each."""
+        """Sums of values under cells: 0 if each is single, 1 if all are under each."""
         most = self.records * (domain - 1.0)
         share = np.divide(sums - self.records, most, out=np.zeros_like(sums), where=most > 0)
         return np.floor(np.maximum(share, 0.0) * _DECIMALS) / _DECIMALS
@@ -206,7 +206,7 @@ class Loss:
         return terms
 
     def _suffix_least(self, value_counts: list[Floats]) -> Floats:
-        """The terms as a bound for all higher levels: no record costs more than suppressed."""
+        """The terms as a bound for all higher levels: none costs more than a suppressed record."""
         floors = self.terms.copy()
         if self._kind == _SHARES:
             floors = np.minimum(floors, math.log1p(1.0))
@@ -243,7 +243,7 @@ class Loss:
 
 
 def _picked(terms: list[list[float]], levels: Integers) -> float:
-    """The sum of one term of each attribute; lists are faster than arrays for so few."""
+    """The sum of one term of each attribute; for so few, lists are faster than arrays."""
     total = 0.0
     for of_level, level in zip(terms, levels.tolist()):
         total += of_level[level]
@@ -266,7 +266,7 @@ def _at(code: Coding, j: int, level: int, values: int) -> tuple[npt.NDArray[Any]
 
 
 def _conditional_bits(counts: Floats, codes: npt.NDArray[Any]) -> float:
-    """-log2 of the count of a value over that of its code, added up over the records."""
+    """-log2 of the count of a value divided by that of its code, summed over the records."""
     above = np.bincount(codes, weights=counts)[codes]
     there = counts > 0
     return float((counts[there] * np.log2(above[there] / counts[there])).sum())
@@ -278,9 +278,9 @@ def _negative_entropy(counts: Integers, records: int) -> float:
 
 
 def _leaves_add_up(code: Coding, heights: Integers, domains: Floats) -> bool:
-    """Whether a code has at least the leaves of the codes below it, 1 to as many as there are.
+    """Whether a code has at least the leaves of the codes below it, from 1 to all of them.
 
-    Else generalising can lower the loss, and the floor bounds nothing.
+    Otherwise generalizing can lower the loss, and the floor bounds nothing.
     """
     for j, height in enumerate(heights):
         values = int(code.at_level[j, 1] - code.at_level[j, 0])
@@ -302,7 +302,7 @@ def _leaves_add_up(code: Coding, heights: Integers, domains: Floats) -> bool:
 def _suppressed_parts(
     groups: Groups, kept: Any, code: Any, levels: Integers, entropy: bool, suppressed: int
 ) -> Floats:
-    """Of the suppressed records' cells, for each attribute: their leaves, or their entropy."""
+    """For each attribute, the leaves or the entropy of the suppressed records' cells."""
     rows = np.flatnonzero(~kept)
     parts = np.zeros(len(levels))
     for j in range(len(levels)):
@@ -325,7 +325,7 @@ def _suppressed_parts(
 def _by_class(
     groups: Groups, kept: Any, code: Any, levels: Integers, kind: int, records: int
 ) -> Floats:
-    """What the classes add to the loss: those kept, and all of them."""
+    """What the classes add to the loss: the kept ones, and all of them."""
     sums = np.zeros(2)
     for group in range(len(kept)):
         size = np.float64(groups.weights[group, RECORDS])

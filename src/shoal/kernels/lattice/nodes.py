@@ -1,4 +1,4 @@
-"""The nodes of a generalization lattice as a search sees them: one visit each, and the best."""
+"""The nodes of a generalization lattice during a search: one visit each, and the best node."""
 
 from __future__ import annotations
 
@@ -25,30 +25,30 @@ from shoal.kernels.lattice.roll_up import (
     projected,
 )
 
-#: Of the classes that would be released: their sizes, and where persons are counted the class and
-#: the person of each pair.
+#: For the classes to release: their sizes and, if persons are counted, the class and the person
+#: of each pair.
 NodeCheck = Callable[[Integers, Integers | None, Integers | None], bool]
 
 _MOST_KEPT = 5_000  # visited nodes that are remembered
-_SHARED = 3  # attributes that a shared table generalises
-_TABLES = 4  # shared tables are kept as long as they are no larger than so many of the bottom
+_SHARED = 3  # attributes that a shared table generalizes
+_TABLES = 4  # shared tables may be as large as so many bottom tables
 
 
 class Visit(NamedTuple):
-    """What was found at a node."""
+    """The facts about a node."""
 
     levels: tuple[int, ...]
     feasible: bool
     suppressed: int
-    loss: float  # NaN where the floor was enough to see that it is not needed
-    floor: float  # the least that this node and all above it can cost
+    loss: float  # NaN if the floor showed that it is not needed
+    floor: float  # the least cost of this node and all above it
 
 
 class Lattice:
     """Group tables, conditions and the loss of one problem, and the best node so far.
 
     ``heights`` are the levels of the most general node. ``monotone`` says that every node above a
-    feasible one is feasible, apart from ``node_check``. ``closest`` is the visit with the fewest
+    feasible one is feasible, except for ``node_check``. ``closest`` is the visit with the fewest
     records to suppress.
     """
 
@@ -70,22 +70,22 @@ class Lattice:
         self.slots = Slots(max(len(base.tuples), base.pair_codes.size))
         self.bottom = bottom(base, self.code, code_width(conditions))
         self._tables: dict[tuple[int, ...], Groups] = {}
-        self._held = 0  # rows of these
+        self._held = 0  # rows of the shared tables
         self.loss = Loss(loss, base, self.code, self.heights, domains)
-        #: What a projection can be judged by: if it fails, so does every node with these levels.
+        #: The conditions for projections: if these fail, so does every node with these levels.
         self._persons = bool(counted_once(conditions.persons))
-        unions = limit == 0 and not self._persons  # are closed under every condition
+        unions = limit == 0 and not self._persons  # every condition is closed under union
         self.projectable = conditions if unions else upward_closed(conditions)
         self.monotone = unions or len(self.projectable.kinds) == len(conditions.kinds)
         self.best: Visit | None = None
-        self._least = math.inf  # the loss of the best, rounded
+        self._least = math.inf  # the rounded loss of the best node
         self.closest: Visit | None = None
         self.visits: list[Visit] = []
         self.visited = 0
         self.rows = 0  # group-table rows read
 
     def size(self) -> float:
-        """How many nodes there are, as a float: it may be astronomic."""
+        """The number of nodes, as a float because it may be astronomical."""
         return float(np.prod(self.heights + 1.0))
 
     def at(self, levels: Integers) -> Groups:
@@ -94,10 +94,10 @@ class Lattice:
         return generalized(self.bottom, self.code, 0 * levels, levels, self.slots)
 
     def near(self, levels: Integers) -> Groups:
-        """The same by way of nodes that generalise the first attributes of :attr:`by_entropy` only.
+        """The same by way of nodes that generalize only the first attributes of :attr:`by_entropy`.
 
-        Many nodes share them, so their tables are kept, those used last as long as there is
-        room; they are small where these attributes have most values.
+        Many nodes share these, so their tables are kept, the most recently used as long as there
+        is room. They are small if these attributes have most of the values.
         """
         table, via = self.bottom, np.zeros_like(levels)
         for j in self.by_entropy[:_SHARED]:
@@ -109,7 +109,7 @@ class Lattice:
         return generalized(table, self.code, via, levels, self.slots)
 
     def _shared(self, groups: Groups, below: Integers, levels: Integers) -> Groups:
-        """The table of a node from one below it, or from what is kept."""
+        """The table of a node from one below it, or from a kept table."""
         key = tuple(levels.tolist())
         table = self._tables.pop(key, None)
         if table is None:
@@ -123,13 +123,13 @@ class Lattice:
 
     @cached_property
     def by_values(self) -> Integers:
-        """The attributes, those with most values in the table first."""
+        """The attributes, ordered by the number of values in the table, most first."""
         values = np.array([len(tuples) for tuples in self._tuples_by_value], np.int64)
         return np.argsort(-values, kind="stable")
 
     @cached_property
     def by_entropy(self) -> Integers:
-        """The attributes, those first that tell most of the tuples apart."""
+        """The attributes, ordered by how well they distinguish the tuples, best first."""
         shares = [tuples / len(self.bottom.keys) for tuples in self._tuples_by_value]
         entropy = np.array([-(share @ np.log(share)) for share in shares], np.float64)
         return np.argsort(-entropy, kind="stable")
@@ -146,10 +146,10 @@ class Lattice:
         return [tuples[tuples > 0] for tuples in counts]
 
     def hopeless(self, groups: Groups, fixed: Integers) -> bool:
-        """Whether no node that has the same levels of the ``fixed`` attributes is feasible.
+        """Whether no node with the same levels of the ``fixed`` attributes is feasible.
 
-        Without the others the classes are unions of those of all these nodes, so what fails an
-        upward closed condition there fails it in all of them.
+        Without the other attributes, the classes are unions of those of all these nodes, so what
+        fails an upward closed condition there fails it in all of them.
         """
         table = projected(groups, self.code, fixed, self.slots)
         self.rows += len(groups.weights)
@@ -157,13 +157,13 @@ class Lattice:
         return bool(suppressed > self.limit or not possible)
 
     def fewest_below(self, groups: Groups, visit: Visit) -> int:
-        """How many records each node below a visited one suppresses at least."""
+        """The least number of records that each node below a visited one suppresses."""
         if self.monotone:
             return visit.suppressed
         return int(judged(groups, self.projectable, self.everyone)[1])
 
     def visit(self, groups: Groups, levels: Integers) -> Visit:
-        """Judge a node by its group table, and keep it if it is the best."""
+        """Evaluate a node from its group table, and keep it if it is the best."""
         groups, kept, suppressed, possible = self._judged(groups)
         feasible = bool(possible) and suppressed <= self.limit
         loss, floor = math.nan, math.nan
@@ -187,7 +187,7 @@ class Lattice:
         return visit
 
     def measured(self, groups: Groups, levels: Integers) -> Visit:
-        """Judge a node for its own sake: its loss too, and it does not become the best."""
+        """Evaluate a node for its own sake: with its loss, and without making it the best."""
         groups, kept, suppressed, possible = self._judged(groups)
         feasible = bool(possible) and suppressed <= self.limit
         loss, floor = self.loss.of(groups, kept, suppressed, levels)
@@ -196,7 +196,7 @@ class Lattice:
         return Visit(tuple(levels.tolist()), feasible, int(suppressed), loss, floor)
 
     def _judged(self, groups: Groups) -> tuple[Groups, Flags, int, bool]:
-        """What is left of the groups, which of them hold, the records suppressed, if it can be."""
+        """The remaining groups, which satisfy the conditions, the suppressed, if it is possible."""
         if not self._persons:
             return groups, *judged(groups, self.conditions, self.everyone)
         kept, _, left, possible = judged_persons(groups, self.conditions, self.everyone)
@@ -204,7 +204,7 @@ class Lattice:
         return groups._replace(weights=left), kept, suppressed, possible
 
     def _accepted(self, groups: Groups, kept: Flags) -> bool:
-        """Whether the classes that would be released are accepted together."""
+        """Whether the classes to release are accepted together."""
         assert self._node_check is not None
         if not self._persons:
             return bool(self._node_check(groups.weights[kept, RECORDS], None, None))
@@ -222,7 +222,7 @@ class Lattice:
         return self.best is not None and not self._beats(floor, levels)
 
     def _beats(self, loss: float, levels: Integers) -> bool:
-        """Less loss; if equal, the lower sum of levels, and then the lexicographic order."""
+        """Less loss; in a tie, the lower sum of levels, then the lexicographic order."""
         if self.best is None:
             return True
         if abs(loss - self._least) > 1e-11 * abs(self._least):
@@ -236,7 +236,7 @@ class Lattice:
 
 
 def rounded(loss: float) -> float:
-    """Twelve digits: losses that are equal but for the order of a sum are equal."""
+    """Twelve digits: losses that differ only by the order of a sum are equal."""
     return float(f"{loss:.11e}") if math.isfinite(loss) else loss
 
 

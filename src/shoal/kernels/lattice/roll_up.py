@@ -1,13 +1,13 @@
 """Group tables of a generalization lattice, each made from a finer one.
 
 A node of the lattice gives each attribute a level of its hierarchy. Its group table lists the
-different combinations of generalised codes, with the number of records of each. LeFevre, DeWitt
+distinct combinations of generalized codes, with the number of records of each. LeFevre, DeWitt
 and Ramakrishnan (2005), "Incognito: efficient full-domain k-anonymity": the table of a node comes
 from that of any node below it ("roll-up"), so the records are read once.
 
-A combination is a key: each attribute's code has its own bits in a 64-bit word, and there are as
-many words as it takes. Groups are numbered by the first distinct tuple in them, so that the table
-of a node, and every sum over it, is the same whatever the way to it was.
+A combination is a key: each attribute's code has its own bits in a 64-bit word, with as many
+words as needed. Groups are numbered by their first distinct tuple, so that the table of a node, and
+every sum over it, is the same for every path to it.
 """
 
 from __future__ import annotations
@@ -26,11 +26,12 @@ RECORDS, POPULATION = 0, 1  # columns of ``Groups.weights``
 
 
 class Base(NamedTuple):
-    """The different combinations of values of a table, each once.
+    """The distinct combinations of values of a table, each once.
 
     ``counts`` may be 0 for combinations that only a population has; ``population`` is all zeros
-    where there is none. Sensitive values come as different pairs: ``pair_codes[s, i]`` is the
+    if there is none. Sensitive values come as distinct pairs: ``pair_codes[s, i]`` is the
     value of sensitive column s, ``pair_counts[i]`` the records of tuple ``pair_tuple[i]`` with
+    these values. There are no pairs if no condition needs them.
     these values. There are no pairs where no condition needs them.
     """
 
@@ -43,12 +44,12 @@ class Base(NamedTuple):
 
 
 class Coding(NamedTuple):
-    """How keys are packed, and what becomes of a code at a level.
+    """How keys are packed, and the result of a code at a level.
 
     ``to_level[j, l]`` is where the codes of attribute j's values at level l start in ``flat``;
     ``one_up[j, l]`` is where those of the level-l codes one level up start; ``at_level[j, l]`` is
-    where what is known of each level-l code starts in ``leaves``, and at ``at_level[j, l + 1]``
-    it ends.
+    where the facts about each level-l code start in ``leaves``, and at ``at_level[j, l + 1]``
+    they end.
     """
 
     words: Integers
@@ -72,7 +73,7 @@ class Groups(NamedTuple):
 
 
 class Slots:
-    """The memory of a hash table, used for one merge after the other without being cleared."""
+    """The memory of a hash table, used for successive merges without being cleared."""
 
     def __init__(self, entries: int) -> None:
         size = 16
@@ -82,7 +83,7 @@ class Slots:
         self.turn = 0
 
     def next_turn(self) -> int:
-        """A number that marks the entries of this merge; all older entries are void."""
+        """A number that marks the entries of this merge; all older entries become invalid."""
         self.turn += 1
         if self.turn == 2**32:
             self.words[:] = 0
@@ -132,7 +133,7 @@ def coding(maps: Sequence[Codes], leaves: Sequence[Floats]) -> Coding:
 
 
 def _packing(values: Sequence[int]) -> tuple[Integers, Keys, Keys]:
-    """The word, shift and mask of each attribute; none straddles two words."""
+    """The word, shift and mask of each attribute; none crosses a word boundary."""
     words, shifts, masks = [], [], []
     word = used = 0
     for count in values:
@@ -147,7 +148,7 @@ def _packing(values: Sequence[int]) -> tuple[Integers, Keys, Keys]:
 
 
 def _dense(steps: Codes) -> tuple[list[npt.NDArray[Any]], list[Integers]]:
-    """The codes of each level numbered from 0, and a value with each code; level 0 as it is."""
+    """The codes of each level numbered from 0, and a value with each code; level 0 unchanged."""
     dense: list[npt.NDArray[Any]] = [np.arange(steps.shape[1])]
     firsts = [np.arange(steps.shape[1])]
     for codes in steps[1:]:
@@ -158,7 +159,7 @@ def _dense(steps: Codes) -> tuple[list[npt.NDArray[Any]], list[Integers]]:
 
 
 def packed_keys(tuples: Codes, code: Coding) -> Keys:
-    """Tuples of codes as keys, a row each."""
+    """Tuples of codes as keys, one per row."""
     keys = np.zeros((len(tuples), int(code.words.max(initial=0)) + 1), np.uint64)
     for j in range(tuples.shape[1]):
         keys[:, code.words[j]] |= tuples[:, j].astype(np.uint64) << code.shifts[j]
@@ -166,7 +167,7 @@ def packed_keys(tuples: Codes, code: Coding) -> Keys:
 
 
 def bottom(base: Base, code: Coding, values: int) -> Groups:
-    """The group table of the node that generalises nothing; ``values`` per sensitive column."""
+    """The group table of the node that generalizes nothing; ``values`` per sensitive column."""
     keys = packed_keys(base.tuples, code)
     weights = np.stack([base.counts, base.population], axis=1).astype(np.int64)
     columns = len(base.pair_codes)
@@ -204,10 +205,10 @@ def _steps(code: Coding, below: Integers, levels: Integers) -> tuple[Integers, I
 
 
 class Line:
-    """The tables of all levels of one attribute, each made by uniting neighbours of the one before.
+    """The tables of all levels of one attribute, each made by uniting neighbors of the one before.
 
-    Groups that differ in nothing else stand side by side, by the way down the hierarchy, so that
-    nothing is looked up. Unless it is ``exact``, a group may have several pairs with one value.
+    Groups that differ in nothing else are adjacent, in the order of the hierarchy, so nothing has
+    to be looked up. Unless it is ``exact``, a group may have several pairs with one value.
     """
 
     def __init__(
@@ -220,7 +221,7 @@ class Line:
         values = int(code.at_level[attribute, 1] - code.at_level[attribute, 0])
         starts = code.to_level[attribute, : height + 1]
         down = np.lexsort([code.flat[start : start + values] for start in starts])
-        self._place = np.empty(values, np.uint64)  # of each value on the way down
+        self._place = np.empty(values, np.uint64)  # of each value in the order of the hierarchy
         self._place[down] = np.arange(values, dtype=np.uint64)
 
     def start(self, groups: Groups, below: Integers, levels: Integers) -> Groups:
@@ -245,7 +246,7 @@ class Line:
         word, one = keys[:, self._word], np.uint64(1)
         own = self._place.take(((word >> self._shift) & self._mask).astype(np.int64))
         bits = np.uint64(int(self._mask).bit_length())
-        above = (word >> self._shift >> bits) << self._shift  # in two: bits may be all 64
+        above = (word >> self._shift >> bits) << self._shift  # in two steps: bits may be all 64
         last = (above | word & ((one << self._shift) - one)) << bits | own
         others = [keys[:, other] for other in range(keys.shape[1]) if other != self._word]
         return np.lexsort([last, *others]) if others else np.argsort(last)
@@ -258,7 +259,7 @@ class Line:
 
 
 def projected(groups: Groups, code: Coding, attributes: Integers, slots: Slots) -> Groups:
-    """The table of some attributes only; the others are as if they had one value."""
+    """The table of some attributes only; the others act as if they had one value."""
     seen = np.zeros(groups.keys.shape[1], np.uint64)
     for j in attributes:
         seen[code.words[j]] |= code.masks[j] << code.shifts[j]
@@ -266,7 +267,7 @@ def projected(groups: Groups, code: Coding, attributes: Integers, slots: Slots) 
 
 
 def _united(groups: Groups, keys: Keys, slots: Slots) -> Groups:
-    """The table with the keys of its groups replaced, equal ones made one."""
+    """The table with the keys of its groups replaced, and equal ones united."""
     keys, weights, labels = merge(keys, groups.weights, slots.words, slots.next_turn(), _SALT)
     return _with_pairs(groups, keys, weights, labels, slots)
 
@@ -274,7 +275,7 @@ def _united(groups: Groups, keys: Keys, slots: Slots) -> Groups:
 def _with_pairs(
     groups: Groups, keys: Keys, weights: Integers, labels: Codes, slots: Slots
 ) -> Groups:
-    """A table with the pairs of a finer one, whose groups have got these labels."""
+    """A table with the pairs of a finer one, whose groups got these labels."""
     if not len(groups.pair_group):
         return Groups(keys, weights, *groups[2:])
     pairs = _pair_keys(groups.pair_group, groups.pair_value, labels)
@@ -302,10 +303,10 @@ def recoded(keys: Keys, code: Coding, changed: Integers, starts: Integers) -> Ke
 def merge(
     keys: Keys, weights: Integers, slots: Keys, turn: int, salt: np.uint64
 ) -> tuple[Keys, Integers, Codes]:
-    """Equal keys become one, their weights added up, in order of first appearance.
+    """Unite equal keys and add their weights, in order of first appearance.
 
-    A slot is the turn, and below it the number of the entry. All hashes come first: they do not
-    wait for memory, and so the slots of many rows are on their way at once.
+    A slot holds the turn and, below it, the number of the entry. All hashes are computed first:
+    they do not wait for memory, so the slots of many rows are loaded at once.
     """
     rows, width = keys.shape
     size = 16
@@ -353,7 +354,7 @@ def merge(
 
 @njit(cache=True)
 def _neighbours_united(keys: Keys, weights: Integers) -> tuple[Keys, Integers, Codes]:
-    """What :func:`merge` gives where equal keys are side by side."""
+    """The result of :func:`merge` if equal keys are adjacent."""
     rows, width = keys.shape
     merged, sums = np.empty_like(keys), np.empty_like(weights)
     labels = np.empty(rows, np.int32)

@@ -1,11 +1,11 @@
 """The exact searches of a lattice, and the descent to a good node before them.
 
-By depth, with roll-up, for every loss. From above for losses whose floor is known from the levels:
-the floor of the loss grows on the way up, and the records that fail an upward closed condition
-grow on the way down. So the nodes below one that suppresses many records suppress as many, and
-most of them can neither be feasible nor cost less than the best node so far, which a quick descent
-has found. A node is visited after all that are above it, and only if none of them rules it out.
-High up the group tables are small as well.
+Depth first, with roll-up, works for every loss. From above works for losses whose floor is known
+from the levels: the floor of the loss grows on the way up, and the records that fail an upward
+closed condition grow on the way down. So the nodes below one that suppresses many records suppress
+at least as many, and most of them can neither be feasible nor cost less than the best node so far,
+which a quick descent found. A node is visited after all that are above it, and only if none of them
+rules it out. The group tables high up are also small.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from shoal.kernels.lattice.conditions import judged
 from shoal.kernels.lattice.nodes import Lattice
 from shoal.kernels.lattice.roll_up import Groups, generalized, projected, roll_up
 
-_PAIRED = 24  # attributes whose pairs are looked at: those with most values
-_PARTS = 3  # two attributes are in at most two of them, so a table without the third has both
+_PAIRED = 24  # attributes whose pairs are examined: those with most values
+_PARTS = 3  # two attributes are in at most two parts: a table without the third has both
 
 
-_WORTH_A_LOOK = 6  # nodes above that cost more than finding out whether they are hopeless
+_WORTH_A_LOOK = 6  # so many nodes above cost more than testing if they are hopeless
 
 
 class Projections:
@@ -34,10 +34,9 @@ class Projections:
 
     LeFevre, DeWitt and Ramakrishnan (2005), the subset property: a class of a projection is a union
     of classes of the table. So records that fail an upward closed condition in a projection fail it
-    in the table, and where nothing may be suppressed any failure does. The tables of one or two
-    attributes are tiny, and they rule out most of the lattice where the limit is 0. ``lowest`` has
-    the lowest level of each attribute that is not ruled out by itself (its highest one where all
-    are).
+    in the table, and if nothing may be suppressed, any failure does. The tables of one or two
+    attributes are tiny, and they rule out most of the lattice if the limit is 0. ``lowest`` has
+    the lowest level of each attribute that is not ruled out by itself (its highest if all are).
     """
 
     def __init__(self, lattice: Lattice) -> None:
@@ -69,7 +68,7 @@ class Projections:
         return bool(self._failing_flat[at].any())
 
     def possible(self, nodes: Integers) -> Flags:
-        """Which of many nodes, a row each, are not ruled out."""
+        """Which of many nodes, one per row, are not ruled out."""
         left: Flags = np.all(nodes >= self.lowest, axis=1)
         for (first, second), start in zip(self._pairs, self._starts):
             left &= ~self._failing_flat[
@@ -78,7 +77,7 @@ class Projections:
         return left
 
     def least(self) -> float:
-        """A lower bound on the loss of every feasible node, where levels alone give a floor."""
+        """A lower bound on the loss of every feasible node, if levels alone give a floor."""
         loss, lowest = self._lattice.loss, self.lowest
         bound = loss.floor(lowest)
         for (first, second), start in zip(self._pairs, self._starts):
@@ -99,7 +98,7 @@ class Projections:
         return int(self._lattice.heights[attribute])
 
     def _failing(self, first: int, second: int) -> Flags:
-        """For all levels of two attributes whether they fail; where they do not, none above do."""
+        """Whether all levels of two attributes fail; above those that do not, none fail."""
         lattice, lowest = self._lattice, self.lowest
         failing = np.ones((self._shape[first], self._shape[second]), np.bool_)
         start = np.zeros_like(lowest)
@@ -137,7 +136,7 @@ def by_depth(lattice: Lattice, projections: Projections | None) -> Iterator[floa
     """Visit every node that can be the best, each table rolled up from a parent's.
 
     Attributes with many values are raised in the outer loops, so that the inner ones work on
-    small tables. A node is left out, with all that the walk would reach from it, where its floor
+    small tables. A node is skipped, with all that the walk would reach from it, if its floor
     is no better than the best node or projections rule out the most general one of them. Yields
     the share of the lattice that is settled.
     """
@@ -189,8 +188,8 @@ def by_depth(lattice: Lattice, projections: Projections | None) -> Iterator[floa
 def descend(lattice: Lattice, start: Integers, lowest: Integers) -> Iterator[None]:
     """Lower one attribute after the other, each as far as every step finds a better node.
 
-    What has most to gain comes first. Then any attribute may go up again where another comes
-    down. This gives no optimum, but a good node soon.
+    The attribute with most to gain comes first. Then any attribute may go up again if another
+    comes down. This does not give the optimum, but quickly gives a good node.
     """
     levels, terms = start.copy(), lattice.loss.terms
     rows = np.arange(len(levels))
@@ -227,9 +226,9 @@ def _highest(levels: Integers, heights: Integers, order: Integers, position: int
 
 
 def from_above(lattice: Lattice, projections: Projections | None) -> Iterator[float]:
-    """Visit what is neither too dear by its levels nor ruled out by a node above it.
+    """Visit the nodes that are neither too expensive by level nor ruled out by a node above.
 
-    Projections are for a limit of 0, where they rule out most nodes at once. Yields the share of
+    Projections are for a limit of 0; they then rule out most nodes at once. Yields the share of
     the lattice that is settled.
     """
     top = lattice.visit(lattice.at(lattice.heights), lattice.heights)
@@ -261,7 +260,7 @@ def from_above(lattice: Lattice, projections: Projections | None) -> Iterator[fl
 def _affordable(lattice: Lattice) -> Integers:
     """The nodes whose floor is not above the best loss, each after all that are above it.
 
-    They come in lexicographic order of their levels, from the top, so that neighbours share tables.
+    They come in lexicographic order of their levels, from the top, so that neighbors share tables.
     """
     order = lattice.by_entropy
     floors = lattice.loss.all_floors(order)

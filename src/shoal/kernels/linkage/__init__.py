@@ -1,1 +1,1 @@
-"""Searches of an intruder who links records."""
+"""Searches by an intruder who links records."""

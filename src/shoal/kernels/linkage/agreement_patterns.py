@@ -1,8 +1,9 @@
-"""In which columns persons and records agree: the patterns of all pairs, counted person by person.
+"""The columns in which persons and records agree: the patterns of all pairs, counted by person.
 
-No pair is stored. A pattern is a word of 64 bits to which every column adds its mark, one where
-both agree and another where either lacks the value. Up to 31 columns the marks are single bits, and
-words are patterns; above, marks are random, and two patterns have one word with a chance of less
+No pair is stored. A pattern is a 64-bit word to which every column adds its mark: one if both
+agree, and another if either lacks the value. Up to 31 columns the marks are single bits, and
+words are patterns. With more, marks are random, and two patterns share a word with a chance of less
+than one in a million. One pair of each pattern is kept, to read the columns from it.
 than one in a million. One pair of each pattern is kept, to read the columns off.
 """
 
@@ -17,7 +18,7 @@ from shoal.kernels.compile import njit
 
 _BITS = 62
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)
-_LOAD = 4  # slots for each pattern that there may be
+_LOAD = 4  # slots for each possible pattern
 _VANISHING = -600.0
 
 
@@ -40,8 +41,8 @@ def count_patterns(
 ) -> Patterns:
     """Count the patterns of the first persons, as many as the limits allow.
 
-    Persons and records come as codes by column, negative where a value is missing; ``sizes`` says
-    how many stand behind each record. Counting ends before a person with whom there would be more.
+    Persons and records come as codes by column, negative if a value is missing; ``sizes`` has the
+    number behind each record. Counting stops before a person who would exceed a limit.
     """
     marks = _marks(len(persons))
     slots = 1 << int(np.ceil(np.log2(_LOAD * most_patterns)))
@@ -85,7 +86,7 @@ def _count(
     counts: Floats,
     pairs: Integers,
 ) -> tuple[int, int]:
-    """The number of persons that were counted, and of patterns that they have."""
+    """The number of persons that were counted, and the number of their patterns."""
     words, known = np.empty(records.shape[1], np.uint64), np.empty(pairs.shape[1], np.uint64)
     entry_of = np.full(pairs.shape[1], -1)
     mask, patterns = len(slots) - 1, 0
@@ -127,11 +128,11 @@ def _words_of(persons: Codes, records: Codes, marks: Words, person: int, words: 
 def expected_matches(patterns: Patterns, weights: Floats, odds: float) -> Floats:
     """How many own records each pattern is expected to have, over all persons.
 
-    ``weights`` are the logarithms of the likelihood ratios of the patterns. Each person has one
-    record at most; ``odds`` are those that a given record is it, against nobody being it.
+    ``weights`` are the logarithms of the likelihood ratios of the patterns. Each person has at most
+    one record; ``odds`` are those that a given record is it, against there being none.
     """
     highest = weights.max()
-    # What is so far below the best that its exponential vanishes must not leave a person nothing.
+    # Values so far below the best that their exponential is zero must not leave a person nothing.
     ratios = np.exp(np.maximum(weights - highest, _VANISHING))
     nobody = 0.0 if odds == np.inf else np.exp(min(-highest, -_VANISHING)) / odds
     matches = np.zeros(len(weights))

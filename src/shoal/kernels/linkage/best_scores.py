@@ -1,12 +1,12 @@
-"""For each of some persons the records with the highest score, a sum over columns.
+"""For each of some persons, the records with the highest score, which is a sum over columns.
 
-A column of codes adds one number where person and record agree and another where they differ; a
-column of values adds how similar they are, between 0 and 1. A value that either of them lacks adds
-nothing. Everything that is added is a multiple of 2 ** -40, so that sums are exact: records that
-agree in the same columns tie, in whatever order the columns come.
+A column of codes adds one number if person and record agree and another if they differ; a
+column of values adds their similarity, between 0 and 1. A value that either of them lacks adds
+nothing. Everything that is added is a multiple of 2 ** -40, so sums are exact: records that
+agree in the same columns tie, whatever the order of the columns.
 
-All records are met, a block at a time, so that the block stays close to the processor while one
-person after the other is compared with it.
+All records are compared, one block at a time, so that the block stays close to the processor while
+one person after the other is compared with it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 from shoal.kernels.arrays import Codes, Floats, Integers
 from shoal.kernels.compile import njit
 
-_BLOCK = 2_048  # records: their scores fit the innermost cache
+_BLOCK = 2_048  # records: their scores fit into the innermost cache
 _GRID = 4_096.0  # numbers of this size are 2 ** -40 apart
 _FAR = 6.4  # 2 ** -(6.4 ** 2) is below 2 ** -40
 
@@ -36,11 +36,11 @@ class Scoring(NamedTuple):
     agreeing: Floats  # for each column of codes
     differing: Floats
     scales: Floats  # for each column of values: the difference at which the similarity is 1/2
-    gauss: bool  # 2 ** -(d / scale) ** 2, and not 1 - d / (2 scale) down to 0
+    gauss: bool  # 2 ** -(d / scale) ** 2 instead of 1 - d / (2 scale) down to 0
 
 
 def scoring(agreeing: Floats, differing: Floats, scales: Floats, *, gauss: bool) -> Scoring:
-    """A scoring, with what agreement adds rounded to multiples of 2 ** -40."""
+    """A scoring; what agreement adds is rounded to multiples of 2 ** -40."""
     return Scoring(on_grid(agreeing), on_grid(differing), scales, gauss)
 
 
@@ -50,13 +50,13 @@ def on_grid(numbers: Floats) -> Floats:
 
 
 class BestScores:
-    """The best-scoring records of each person; call ``advance`` until it gives their number.
+    """The best-scoring records of each person; call ``advance`` until it returns their number.
 
-    Both sides are in the same codes and units, and no two records are equal. All whose labels are
-    in ``members[starts[r]:starts[r + 1]]`` stand behind record r. Each person has a label and a
-    record whose score is wanted, negative for none. Found are the highest score of each person
-    (``best``), how many stand behind the records that have it (``ties``), how many of these have
-    the person's label (``alike``), and the score of the own record (``own``; -inf where there is
+    Both sides have the same codes and units, and no two records are equal. Behind record r are all
+    whose labels are in ``members[starts[r]:starts[r + 1]]``. Each person has a label and a
+    record whose score is wanted, negative for none. Results are the highest score of each person
+    (``best``), how many are behind the records that have it (``ties``), how many of these have
+    the person's label (``alike``), and the score of the own record (``own``; -inf if there is
     none).
     """
 
@@ -78,7 +78,7 @@ class BestScores:
         self._done = 0
 
     def advance(self) -> int:
-        """Meet some records; give how many have been met."""
+        """Compare some records; return how many have been compared."""
         end = min(self._done + _BLOCK, len(self._behind[0]) - 1)
         found = self.best, self.ties, self.alike, self.own
         _meet(self._sides, self._how, self._behind, self._sought, (self._done, end), found)
@@ -122,7 +122,7 @@ def _meet(sides: Any, how: Scoring, behind: Any, sought: Any, block: Any, found:
 def _score(
     persons: Scored, records: Scored, how: Scoring, person: int, first: int, scores: Floats
 ) -> None:
-    """Fill in the scores of a person and the records from ``first`` on."""
+    """Compute the scores of a person and the records from ``first`` on."""
     scores[:] = 0.0
     size = len(scores)
     for column in range(len(how.agreeing)):
@@ -142,5 +142,5 @@ def _score(
                 if how.gauss:
                     alike = np.exp2(-(gap * gap)) if gap < _FAR else 0.0
                 else:
-                    alike = 1.0 - 0.5 * gap if gap < 2.0 else 0.0  # a missing value: not less
+                    alike = 1.0 - 0.5 * gap if gap < 2.0 else 0.0  # not less for a missing value
                 scores[at] += (alike + _GRID) - _GRID

@@ -1,4 +1,4 @@
-"""For each of some records of mixed type the nearest of others, as an intruder would link them."""
+"""For each of some records of mixed type, the nearest others, as an intruder would link them."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _STEP = 400_000  # leaves and nodes that a call may compare with a query: about 
 
 
 class Behind(NamedTuple):
-    """Whom each record stands for: how many, and which of them have a label that is asked for.
+    """Who is behind each record: how many, and which of them have a label that is asked for.
 
-    Label ``l`` is had by ``counts[i]`` of those behind the record ``holders[i]``, for every ``i``
+    ``counts[i]`` of those behind the record ``holders[i]`` have label ``l``, for every ``i``
     from ``starts[l]`` to below ``starts[l + 1]``; holders of a label ascend.
     """
 
@@ -37,9 +37,9 @@ class Behind(NamedTuple):
 
 
 def behind(sizes: Integers, records: Integers, labels: Integers, asked: Integers) -> Behind:
-    """Whom the records stand for, of whom only labels that somebody asks for are kept.
+    """Who is behind the records; only labels that somebody asks for are kept.
 
-    ``sizes`` says how many each record stands for; each of these is behind one of ``records`` and
+    ``sizes`` has the number behind each record; each of these is behind one of ``records`` and
     has a label, negative for none.
     """
     span = int(asked.max(initial=-1)) + 1
@@ -53,7 +53,7 @@ def behind(sizes: Integers, records: Integers, labels: Integers, asked: Integers
 
 
 def with_label(whom: Behind, labels: Integers, records: Integers) -> Integers:
-    """How many of those behind each record have the label beside it."""
+    """How many of those behind each record have the label next to it."""
     of_label = np.repeat(np.arange(len(whom.starts) - 1), np.diff(whom.starts))
     held = np.append(of_label * len(whom.sizes) + whom.holders, -1)
     asked = labels * len(whom.sizes) + records
@@ -62,7 +62,7 @@ def with_label(whom: Behind, labels: Integers, records: Integers) -> Integers:
 
 
 class _Asked(NamedTuple):
-    """Whom links are sought for, and what is asked of them."""
+    """For whom links are sought, and which labels are asked for."""
 
     rows: Integers
     whom: Behind
@@ -71,7 +71,7 @@ class _Asked(NamedTuple):
 
 
 class _Found(NamedTuple):
-    """The links so far, as :class:`NearestRecords` shows them, and room for a search."""
+    """The links so far, as in :class:`NearestRecords`, and room for a search."""
 
     nearest: Integers
     gaps: Floats
@@ -82,16 +82,16 @@ class _Found(NamedTuple):
 
 
 class NearestRecords:
-    """The nearest candidates of some rows; call ``advance`` until it gives their number.
+    """The nearest candidates of some rows; call ``advance`` until it returns their number.
 
     Both sides are in one table, so that they have the same codes and ranges; ``candidates`` ascend.
     ``asked[starts[i]:starts[i + 1]]`` are the labels that ``rows[i]`` asks for. Without ``whom``
-    each record stands for one without a label.
+    each record represents one without a label.
 
-    Found are the nearest candidate of each row (the lowest of equally near ones), how unlike it is
-    (``gaps``), and how many stand behind the candidates that are as near (``ties``): an intruder
-    who picks one of them finds the right one, if it is among them, with a probability of ``1 /
-    ties``. ``alike`` has for each of ``asked`` how many of these have the label.
+    Results are the nearest candidate of each row (the lowest among equally near ones), its
+    dissimilarity (``gaps``), and how many are behind the candidates that are as near (``ties``): an
+    intruder who picks one of them finds the right one, if it is among them, with a probability of
+    ``1 / ties``. ``alike`` has for each of ``asked`` how many of these have the label.
     """
 
     def __init__(
@@ -121,7 +121,7 @@ class NearestRecords:
         self._done = 0
 
     def advance(self) -> int:
-        """Link rows for a fraction of a second; give how many have been linked."""
+        """Link rows for a fraction of a second; return how many have been linked."""
         if self._tree is None:
             self._link_few()
         else:
@@ -129,7 +129,7 @@ class NearestRecords:
         return self._done
 
     def _link_few(self) -> None:
-        """Link all rows, comparing each with every candidate."""
+        """Link all rows by comparing each with every candidate."""
         few, candidates, asked = Few(self._records), self._candidates, self._asked
         for place, row in enumerate(asked.rows):
             few.ask(row)
@@ -182,7 +182,7 @@ def _with_label(
 
 @njit(cache=True)
 def _nearest_one(tree: Tree, measure: Measure, tied: Integers) -> tuple[int, float, int, int]:
-    """The lowest of the nearest rows, its distance, how many are ``tied``, and what was met."""
+    """The lowest of the nearest rows, its distance, how many are ``tied``, how many were met."""
     query, queue, leaves, rows = tree.query, tree.queue, len(tree.values), tree.values.shape[1] - 3
     if len(measure.tables) > 0:
         open_windows(query, measure, np.bool_(False))

@@ -1,12 +1,12 @@
-"""Classes of a local recoding: who is in them, which cells they release, and what that costs.
+"""Classes of a local recoding: their members, the cells they release, and the cost of these.
 
-A unit is all records with the same values (and, where conditions need them, the same sensitive
+A unit is all records with the same values (and, if conditions need them, the same sensitive
 values); it is in one class. A class releases one cell per attribute: the code at ``levels`` of
 any member. The cost of a class is, for each of its records, the sum over the cells of (values
 under the cell - 1) / (values of the hierarchy - 1).
 
-Every move between classes is tried on the classes themselves and taken back if it gains nothing, so
-that they hold their conditions at any time and the loss never rises.
+Every move between classes is tried on the classes themselves and undone if it gains nothing, so
+that they satisfy their conditions at any time and the loss never rises.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from shoal.kernels.lattice.roll_up import Coding
 SIZE, HEAD, MEMBERS = 0, 1, 2  # columns of ``Classes.heads``
 
 
-_FEW = 64  # members of a class that is taken apart; a larger one gains little from it
+_FEW = 64  # the most members of a class to dissolve; a larger one gains little
 _LEAST_GAIN = 1e-9
 
 
@@ -39,19 +39,19 @@ class Units(NamedTuple):
 class Classes(NamedTuple):
     """All classes; those without members are dissolved."""
 
-    of_unit: Codes  # -1 where a unit has none yet
+    of_unit: Codes  # -1 if a unit has none yet
     after: Codes  # the next member of the same class
     before: Codes
     heads: Integers
     levels: Integers
-    origins: Integers  # of each attribute some value under the cell
+    origins: Integers  # for each attribute, some value under the cell
     cells: Integers  # the code of that value at the level
     costs: Floats
     histograms: Integers  # of each class: sensitive column by value
 
 
 class Terrain(NamedTuple):
-    """The hierarchies as a class sees them; see :class:`shoal.kernels.lattice.roll_up.Coding`."""
+    """The hierarchies as classes use them; see :class:`shoal.kernels.lattice.roll_up.Coding`."""
 
     flat: Codes
     to_level: Integers
@@ -61,7 +61,7 @@ class Terrain(NamedTuple):
 
 
 def terrain(code: Coding, heights: Integers, domains: Floats) -> Terrain:
-    """What each cell costs: 0 for a value alone, 1 for all values of the hierarchy."""
+    """The cost of each cell: 0 for a single value, 1 for all values of the hierarchy."""
     costs = np.zeros(len(code.leaves))
     for j, domain in enumerate(domains):
         start, end = code.at_level[j, 0], code.at_level[j, -1]
@@ -103,7 +103,7 @@ def attach(units: Any, classes: Any, unit: int, label: int) -> None:
 
 @njit(cache=True)
 def detach(units: Any, classes: Any, unit: int) -> None:
-    """Take a unit out of its class, whose cells stay as they are."""
+    """Remove a unit from its class, whose cells stay unchanged."""
     label = np.int64(classes.of_unit[unit])
     before, after = classes.before[unit], classes.after[unit]
     if before >= 0:
@@ -126,7 +126,7 @@ def _count(units: Any, classes: Any, unit: int, label: int, weight: int) -> None
 
 @njit(cache=True)
 def holds_with(units: Any, classes: Any, conditions: Any, label: int, unit: int, sign: int) -> bool:
-    """Whether a class holds every condition with a unit added (1) or taken out (-1)."""
+    """Whether a class satisfies every condition with a unit added (1) or removed (-1)."""
     size = classes.heads[label, SIZE] + sign * units.weights[unit]
     if size < conditions.smallest:
         return False
@@ -144,8 +144,8 @@ def holds_with(units: Any, classes: Any, conditions: Any, label: int, unit: int,
 def holds_by_persons(
     units: Any, classes: Any, conditions: Any, label: int, unit: int, sign: int
 ) -> bool:
-    """The same where persons are counted: of the members, and one more (1) or less (-1) or as they
-    are (0)."""
+    """The same if persons are counted: of the members, with one more (1) or less (-1) or unchanged
+    (0)."""
     counts = np.zeros(conditions.shares.shape, np.int64)
     tick = next_tick(conditions.persons)
     size = 0
@@ -169,7 +169,7 @@ def _meet_all(units: Any, conditions: Any, unit: int, tick: int, counts: Any) ->
 
 @njit(cache=True)
 def cost_with(units: Any, classes: Any, ground: Any, unit: int, label: int, most: float) -> float:
-    """The cost of each record of a class that covers a unit too; infinite above ``most``."""
+    """The cost of each record of a class that also covers a unit; infinite above ``most``."""
     cost = classes.costs[label]
     for j in range(len(ground.heights)):
         value, level = units.codes[unit, j], classes.levels[label, j]
@@ -190,7 +190,7 @@ def cost_with(units: Any, classes: Any, ground: Any, unit: int, label: int, most
 
 @njit(cache=True)
 def meeting(ground: Any, j: int, level: int, one: int, other: int) -> int:
-    """The lowest level from ``level`` on with one code for both values; -1 if there is none."""
+    """The lowest level, from ``level`` on, with one code for both values; -1 if there is none."""
     while level <= ground.heights[j]:
         start = ground.to_level[j, level]
         if ground.flat[start + one] == ground.flat[start + other]:
@@ -232,7 +232,7 @@ def fit(units: Any, classes: Any, ground: Any, label: int) -> bool:
 
 @njit(cache=True)
 def put_at(units: Any, classes: Any, ground: Any, label: int, levels: Any) -> None:
-    """Give a class some levels, which must cover its members."""
+    """Set the levels of a class, which must cover its members."""
     unit = classes.heads[label, HEAD]
     for j in range(len(ground.heights)):
         classes.levels[label, j] = levels[j]
@@ -255,10 +255,10 @@ def _release(classes: Any, ground: Any, label: int) -> None:
 def nearest(
     units: Any, classes: Any, ground: Any, conditions: Any, unit: int, but: int, most: float
 ) -> tuple[int, float]:
-    """The class that a unit joins at least cost, and that cost; -1 if none costs below ``most``.
+    """The class that a unit can join at least cost, and that cost; -1 if none is below ``most``.
 
-    The cost is what all records of the class pay more, and what the unit's then pay. The class
-    must hold every condition with it.
+    The cost is the additional cost of all records of the class, plus that of the unit's records.
+    The class must satisfy every condition with the unit.
     """
     best, least, weight = -1, most, units.weights[unit]
     for label in range(len(classes.costs)):
@@ -281,8 +281,8 @@ def join_nearest(
 ) -> None:
     """Let each unit join the class where it costs least.
 
-    Those that break the conditions of every class go into the last one, which is nobody's; all
-    do where there is no time to ``look``.
+    Units that break the conditions of every class go into the last one, which is empty so far; all
+    do if there is no time to ``look``.
     """
     together = len(classes.costs) - 1
     for unit in left:
@@ -296,9 +296,9 @@ def join_nearest(
 
 @njit(cache=True)
 def unite(units: Any, classes: Any, ground: Any, conditions: Any, counted: bool) -> bool:
-    """Let the last class take in the nearest others until it holds; whether that was possible.
+    """Let the last class absorb the nearest others until it is valid; return if that was possible.
 
-    Where people are ``counted``, it takes in one at least, which covers enough of them, and stays
+    If people are ``counted``, it absorbs at least one, which covers enough of them, and stays
     as coarse as that.
     """
     together = len(classes.costs) - 1
@@ -331,7 +331,7 @@ def unite(units: Any, classes: Any, ground: Any, conditions: Any, counted: bool)
 
 @njit(cache=True)
 def _holds(units: Any, classes: Any, conditions: Any, label: int) -> bool:
-    """Whether a class holds every condition as it is."""
+    """Whether a class satisfies every condition as it is."""
     if counted_once(conditions.persons):
         return holds_by_persons(units, classes, conditions, label, -1, 0)
     return holds(conditions, classes.heads[label, SIZE], 0, classes.histograms[label])
@@ -339,7 +339,7 @@ def _holds(units: Any, classes: Any, conditions: Any, label: int) -> bool:
 
 @njit(cache=True)
 def _cheapest_union(classes: Any, ground: Any, label: int) -> int:
-    """The class that costs least to take in; -1 if there is none."""
+    """The class that is cheapest to absorb; -1 if there is none."""
     best, least = -1, np.inf
     size = classes.heads[label, SIZE]
     for other in range(len(classes.costs)):
@@ -368,7 +368,7 @@ def _cheapest_union(classes: Any, ground: Any, label: int) -> int:
 def dissolve_costly(
     units: Any, classes: Any, ground: Any, conditions: Any, labels: Integers, tight: bool
 ) -> float:
-    """Let all members of a class join others, if that costs less; give what it gained.
+    """Let all members of a class join others if that costs less; return the gain.
 
     No class becomes finer by it, so it is the same whether they may be ``tight`` or not.
     """
@@ -411,7 +411,7 @@ def dissolve_costly(
 def move_members(
     units: Any, classes: Any, ground: Any, conditions: Any, labels: Integers, tight: bool
 ) -> float:
-    """Move members that their class can spare, where that costs less; give what it gained.
+    """Move members that their class can spare, if that costs less; return the gain.
 
     A class that may be ``tight`` becomes as fine as its other members allow.
     """

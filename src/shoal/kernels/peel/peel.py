@@ -1,15 +1,15 @@
-"""Local recoding by peeling the lattice: nothing suppressed, every class at its own levels.
+"""Local recoding by peeling the lattice: nothing is suppressed, and every class has its own levels.
 
-The nodes of the lattice are walked in order of their loss. At each of them, the classes among the
-records still left that hold every condition are finished: they are released at the levels of that
-node. So most records get fine levels and only the odd ones coarse ones. Who is left at the end
-joins the class where that costs least, which is generalised to cover them.
+The nodes of the lattice are walked in order of their loss. At each node, the classes among the
+remaining records that satisfy every condition are finished: they are released at the levels of that
+node. So most records get fine levels and only the unusual ones coarse levels. The last remaining
+records join the class where that costs least, which is generalized to cover them.
 
 Then the classes are refined: costly ones are dissolved into others, and members move to where
-they cost less, as long as every class holds its conditions. No step makes the loss higher.
+they cost less, as long as every class satisfies its conditions. No step makes the loss higher.
 
-Classes are parted by their members, not by their cells: cells of two classes may cover each
-other, and where all cells are equal the two are one class of the release. That class holds the
+Classes are separated by their members, not by their cells: cells of two classes may cover each
+other, and if all cells are equal, the two are one class of the release. That class satisfies the
 conditions as well, since all of them are closed under union.
 """
 
@@ -60,22 +60,22 @@ from shoal.kernels.peel.classes import (
     unite,
 )
 
-NODES = 64  # of a walk, given at once
+NODES = 64  # of a walk, returned at once
 
 
 _PORTION = 0.05  # seconds
 _RECORDS = 2_000_000  # grouped in one call, once for each node
-_WALK = 2.0  # seconds that the walk may take whatever the limit; a small table needs fewer
-_SOME = 64  # classes or units looked at in one call
+_WALK = 2.0  # seconds that the walk may take whatever the limit; small tables need less
+_SOME = 64  # classes or units processed in one call
 
 
 def has_pairs(conditions: Conditions) -> bool:
-    """Whether conditions need to know which values, or persons, are beside each tuple."""
+    """Whether conditions need the values, or persons, of each tuple."""
     return len(conditions.values) > 0 or bool(counted_once(conditions.persons))
 
 
 def units_of(base: Base, conditions: Conditions) -> Units:
-    """Tuples, or pairs where conditions need them; below pairs, tuples that no record has."""
+    """Tuples, or pairs if conditions need them; below pairs, tuples that no record has."""
     none = np.zeros((len(base.counts), 0), np.int32)
     if not has_pairs(conditions):
         codes, weights = np.ascontiguousarray(base.tuples), base.counts.astype(np.int64)
@@ -100,7 +100,7 @@ class Peeling(NamedTuple):
     conditions: Conditions
     slots: Keys
     state: Integers  # classes finished, and the turn of the slots
-    remaining: Integers  # records of each unit that are in no class yet
+    remaining: Integers  # records of each unit that are not yet in a class
     labels: Codes  # the class of each unit
     made_at: Integers  # the node of each class, if there is room
 
@@ -109,10 +109,10 @@ class Peeling(NamedTuple):
 def peel(
     peeling: Peeling, nodes: Integers, left: Integers, salt: np.uint64
 ) -> tuple[Integers, int]:
-    """Finish classes at some nodes; give who is left, and at how many nodes there were some.
+    """Finish classes at some nodes; return the remaining units, and how many nodes had some.
 
-    Who has people of a population stays, without ``remaining`` records: they are covered by the
-    cells of every other class that they lie in.
+    Units with people of a population stay, without ``remaining`` records: the cells of every other
+    class in which they lie cover them.
     """
     units, code, remaining, made_at = (
         peeling.units,
@@ -156,7 +156,7 @@ def peel(
 
 @njit(cache=True)
 def _holding(peeling: Peeling, left: Integers, merged: Keys, sums: Integers, group: Codes) -> Flags:
-    """Which groups of the units that are left hold every condition."""
+    """Which groups of the remaining units satisfy every condition."""
     of_units, columns = peeling.units.values, peeling.units.values.shape[1]
     values = code_width(peeling.conditions)
     pair_group = np.empty(len(left) * columns, np.int32)
@@ -175,9 +175,9 @@ def _holding(peeling: Peeling, left: Integers, merged: Keys, sums: Integers, gro
 
 @njit(cache=True)
 def fill(units: Any, classes: Any, ground: Any, labels: Codes, made_at: Integers) -> None:
-    """Put each unit into its class, and give the classes their levels.
+    """Put each unit into its class, and set the levels of the classes.
 
-    Those are the lowest that cover the members, or those of the node where a class was made.
+    These are the lowest that cover the members, or those of the node where a class was made.
     """
     for unit in range(len(labels)):
         if labels[unit] >= 0:
@@ -194,8 +194,8 @@ def fill(units: Any, classes: Any, ground: Any, labels: Codes, made_at: Integers
 def in_order_of_cost(costs: Floats, heights: Integers, most: int) -> Iterator[Integers]:
     """The nodes of the lattice, cheapest first, some at a time; at most ``most`` of them.
 
-    A heap: a node is followed by those one level up in its last raised attribute or a later one,
-    each reached from one node only. It takes no more nodes once it had ``most``.
+    This uses a heap: a node is followed by those one level up in its last raised attribute or a
+    later one, so each is reached from only one node. It takes no more nodes after ``most``.
     """
     queue = [(float(costs[:, 0].sum()), (0,) * len(heights), 0)]
     room = most - 1
@@ -230,18 +230,18 @@ def cheapest_path(costs: Floats, heights: Integers) -> Integers:
 
 
 class PeelLattice:
-    """Classes of records, each generalised as little as it can be; nothing is suppressed.
+    """Classes of records, each generalized as little as possible; nothing is suppressed.
 
-    What it gets is as for :class:`~shoal.kernels.lattice.lattice.FullDomainSearch`. A class has the
-    people of the population whom its cells cover, in whatever other class they are, too. Shares of
+    The input is as for :class:`~shoal.kernels.lattice.lattice.FullDomainSearch`. A class has the
+    people of the population whom its cells cover, even if they are also in another class. Shares of
     a population are refused: they would change with every other class.
 
-    At most ``max_nodes`` of the lattice are walked, from the lowest loss on. For records that none
-    of them puts into a class there is one path up to the top; who is left then joins the nearest.
-    Of the ``seconds``, half (but 2 in any case) are for walking the lattice in the order of cost,
-    and what is left for refining. With 0 the walk has no limit, and nothing is refined.
+    At most ``max_nodes`` of the lattice are walked, from the lowest loss on. Records that none of
+    them puts into a class follow one path up to the top; those that remain join the nearest class.
+    Half of the ``seconds`` (but at least 2 s) are for walking the lattice in the order of cost,
+    and the rest for refining. With 0 the walk has no limit, and nothing is refined.
 
-    ``feasible`` is false where not even one class of all records holds every condition, or where
+    ``feasible`` is false if not even one class of all records satisfies every condition, or if
     some records have no common level.
     """
 
@@ -263,8 +263,8 @@ class PeelLattice:
         self._ground = terrain(self._code, self._heights, np.asarray(domains, np.float64))
         self._conditions = conditions
         counted = conditions.kinds == IN_POPULATION
-        # Cells that cover enough people still do when they become coarser, and never become finer
-        # where that matters; so only the peeling counts people.
+        # Cells that cover enough people still do so when they become coarser, and never become
+        # finer if that matters; so only the peeling counts people.
         self._counted = bool(counted.any())
         self._later = only_kinds(conditions, ~counted)
         self._units = units_of(base, conditions)
@@ -277,7 +277,7 @@ class PeelLattice:
         self._steps = self._run()
 
     def advance(self) -> float:
-        """Do about 50 ms of work; give how much is done, 1 at the end."""
+        """Do about 50 ms of work; return the share that is done, 1 at the end."""
         end = time.monotonic() + _PORTION
         for progress in self._steps:
             self.progress = max(self.progress, min(progress, 0.999))
@@ -297,7 +297,7 @@ class PeelLattice:
         left = np.flatnonzero((classes.of_unit < 0) & (units.weights > 0))
         until = time.monotonic() + max(_WALK, self._seconds)
         for first in range(0, len(left), _SOME):
-            late = time.monotonic() > until  # the rest as one class, which takes in others
+            late = time.monotonic() > until  # the rest as one class, which absorbs others
             some = left[first:] if late else left[first : first + _SOME]
             join_nearest(units, classes, self._ground, self._later, some, not late)
             if late:
@@ -309,7 +309,7 @@ class PeelLattice:
             yield from self._refine(time.monotonic() - spent)
 
     def _peel(self, labels: Codes, made_at: Integers) -> Iterator[float]:
-        """Finish classes node by node; gives the share of records that are."""
+        """Finish classes node by node; yields the share of finished records."""
         units, everyone = self._units, max(1, int(self._units.weights.sum()))
         left, remaining = np.flatnonzero(units.weights + units.people), units.weights.copy()
         peeling = Peeling(
@@ -331,15 +331,15 @@ class PeelLattice:
             yield 1.0 - remaining.sum() / everyone
 
     def _walk(self, left: Integers) -> Iterator[Integers]:
-        """The nodes to peel, some at a time: all in order of cost or, where there are too many
-        for that or the time is over, one path up to the top for the records that are left."""
+        """The nodes to peel, some at a time: all in order of cost or, if there are too many
+        for that or the time is up, one path to the top for the remaining records."""
         costs, start = self._node_costs(), math.inf
         portion = max(1, min(NODES, _RECORDS // max(1, len(left))))
         walked = 0
         for nodes in in_order_of_cost(costs, self._heights, self._max_nodes):
             for first in range(0, len(nodes), portion):
                 yield nodes[first : first + portion]
-                # the first portion may have been compiled, which is no search
+                # the first portion may have included compiling, which is not search
                 start = min(start, time.monotonic())
                 self._spent = time.monotonic() - start
                 if self._seconds and self._spent > max(_WALK, self._seconds / 2):
@@ -362,7 +362,7 @@ class PeelLattice:
         return classes
 
     def _node_costs(self) -> Floats:
-        """What each attribute costs at each level, the mean over all records."""
+        """The cost of each attribute at each level, as the mean over all records."""
         units, ground = self._units, self._ground
         costs = np.zeros((len(self._heights), int(self._heights.max(initial=0)) + 1))
         for j, height in enumerate(self._heights):
@@ -373,7 +373,7 @@ class PeelLattice:
         return costs
 
     def _refine(self, start: float) -> Iterator[float]:
-        """Dissolve and move until nothing is gained, or the time is over."""
+        """Dissolve and move until nothing is gained, or the time is up."""
         gain = math.inf
         while gain > 0.0:
             gain = 0.0
@@ -410,7 +410,7 @@ class PeelLattice:
 
     @property
     def loss(self) -> float:
-        """The mean over all cells of what they cost, 0 to 1."""
+        """The mean cost of all cells, 0 to 1."""
         records, attributes = int(self._units.weights.sum()), len(self._heights)
         total = float(self._classes.costs @ self._classes.heads[:, SIZE])
         return total / max(1, records * attributes) if self.feasible else math.inf

@@ -1,4 +1,4 @@
-"""MDAV: groups of k records, exactly those of the plain algorithm, on Euclidean distance.
+"""MDAV with Euclidean distance: groups of k records, exactly those of the plain algorithm.
 
 References
 ----------
@@ -55,20 +55,20 @@ from shoal.kernels.points.search import (
 from shoal.kernels.space.kd_order import kd_order
 
 GO_ON, LIST, PACK, DONE = 0, 1, 2, 3
-"""Why rounds stopped: as many as wanted; the shell must be listed anew; so must the blocks."""
+"""Why rounds stopped: as many as wanted; the shell must be listed again; so must the blocks."""
 
-_SHRUNK = 16.0  # when records reach so many times less far, their copies have lost too much
+_SHRUNK = 16.0  # at so many times less reach, copies have lost too much precision
 
 
 _SECONDS = 0.05
-_TRIAL = 4  # rounds that show whether the tree pays
+_TRIAL = 4  # rounds that show whether the tree is worthwhile
 
 
 @kernel
 def form_groups(
     search: Search, points: Floats, starts: Rows, k: int, rounds: int, use_tree: bool
 ) -> int:
-    """Form the groups of some rounds; gives why it stopped."""
+    """Form the groups of some rounds; returns why it stopped."""
     records, blocks, shell, work = search.records, search.blocks, search.shell, search.work
     leader = work.leader
     least = _worth_packing(len(records.spots), use_tree)
@@ -104,7 +104,7 @@ def form_groups(
 
 @inner
 def _worth_packing(spots: int, use_tree: bool) -> int:
-    """With fewer spots than this left, the search is set up anew."""
+    """With fewer remaining spots than this, the search is set up again."""
     if spots < 1024:
         return 0
     return spots // 2 if use_tree or spots < 8192 else spots // 4 * 3
@@ -112,7 +112,7 @@ def _worth_packing(spots: int, use_tree: bool) -> int:
 
 @inner
 def _next_start(records: Records, starts: Rows) -> int:
-    """The next row of a drawn order that has no group."""
+    """The next row without a group in a drawn order."""
     while records.labels[starts[records.counts[TURN]]] >= 0:
         records.counts[TURN] += 1
     return starts[records.counts[TURN]]
@@ -129,7 +129,7 @@ def _furthest_from(search: Search, origin: Floats, use_tree: bool) -> int:
 
 @inner
 def _form_group(search: Search, use_tree: bool, want_furthest: bool) -> int:
-    """A group of the leader and its nearest; gives the furthest of those left, if wanted."""
+    """A group of the leader and its nearest; returns the furthest remaining spot, if wanted."""
     blocks, records, work = search.blocks, search.records, search.work
     leader = np.int64(work.leader[0])
     values = records.spots[leader]
@@ -151,9 +151,9 @@ def _form_group(search: Search, use_tree: bool, want_furthest: bool) -> int:
 
 @inner
 def _depart(search: Search, spots: Rows) -> None:
-    """Take spots without free records out of the searches.
+    """Remove spots without free records from the searches.
 
-    The tree is kept even where it is not used, so that it can be tried again at any time.
+    The tree is maintained even if it is not used, so that it can be tried again at any time.
     """
     blocks, records = search.blocks, search.records
     for spot in spots:
@@ -166,13 +166,13 @@ def _depart(search: Search, spots: Rows) -> None:
 class Mdav:
     """MDAV in portions of about a twentieth of a second, for k from 2 to the number of records.
 
-    Points are finite numbers, as they are to be compared. ``starts`` is a permutation of the rows:
-    with it, each round forms one group, around the record furthest from the next record of the
+    Points are finite numbers, in the form to compare. With ``starts``, a permutation of the rows,
+    each round forms one group, around the record furthest from the next record of the
     permutation that is still free.
     """
 
     def __init__(self, points: Floats, k: int, *, starts: Rows | None = None) -> None:
-        # Always one kind of array, or numba would compile everything again for another.
+        # Always one kind of array; otherwise numba would compile everything again for another.
         points = within_range(np.require(points, np.float64, ["C", "A", "W"]))
         columns = points.shape[1]
         self._points = points
@@ -197,7 +197,7 @@ class Mdav:
         return self._records.labels
 
     def advance(self) -> int:
-        """Form some groups; gives how many records have one, all when it is done."""
+        """Form some groups; returns how many records have one, all of them at the end."""
         tried = self._use_tree or self._form_groups(_TRIAL, use_tree=True)
         start = perf_counter()
         if tried and self._form_groups(self._rounds, use_tree=self._use_tree):
@@ -206,7 +206,7 @@ class Mdav:
         return len(self.labels) - int(self._records.counts[LIVE])
 
     def _form_groups(self, rounds: int, *, use_tree: bool) -> bool:
-        """Form groups, then what the search asks for; gives whether it did all the rounds."""
+        """Form groups, then do what the search asks for; returns whether it did all the rounds."""
         before = int(self._records.counts[GROUPS])
         self._tree.visited[:] = 0
         search = Search(self._tree, self._blocks, self._shell, self._records, self._work)
@@ -214,17 +214,17 @@ class Mdav:
         formed = int(self._records.counts[GROUPS]) - before
         if use_tree and formed > 0:
             pays = self._tree_pays(formed)
-            if pays != self._use_tree:  # the pace was that of the other search
+            if pays != self._use_tree:  # the pace was measured with the other search
                 self._use_tree, self._rounds = pays, _TRIAL
         if why == LIST:
-            # A list that ended before it served for a group was too short.
+            # A list that ended before it was used for a group was too short.
             self._list(complete=self._listed == self._records.counts[GROUPS])
         elif why == PACK:
             self._pack()
         return why == GO_ON
 
     def _tree_pays(self, formed: int) -> bool:
-        """Whether the tree was faster than passes over all blocks, in nanoseconds measured once."""
+        """Whether the tree was faster than passes over all blocks, by times measured once."""
         columns = self._points.shape[1]
         blocks, nodes = self._tree.visited
         by_tree = blocks * (25 + 1.1 * columns) + nodes * (25 + 2.5 * columns)
@@ -236,12 +236,12 @@ class Mdav:
         return self._work.centroid
 
     def _list(self, *, complete: bool) -> None:
-        """List the outermost records anew."""
+        """List the outermost records again."""
         self._listed = int(self._records.counts[GROUPS])
         self._shell = shell_about(self._records, self._centroid(), complete=complete)
 
     def _pack(self) -> None:
-        """Number the spots that have free records anew, and set the search up."""
+        """Renumber the spots that have free records, and set up the search."""
         records, centroid = self._records, self._centroid()
         radius = sqrt(free_distances(records, centroid).max())
         sieve = sieve_about(centroid, radius)
@@ -269,7 +269,7 @@ def mdav(points: Floats, k: int, *, starts: Rows | None = None) -> Rows:
 
 
 def within_range(points: Floats) -> Floats:
-    """Scaled by a power of two if squares could leave the range of numbers, else as they are."""
+    """Scaled by a power of two if squares could leave the range of numbers, else unchanged."""
     largest = max(points.max(), -points.min())
     if largest == 0 or 1e-100 < largest < 1e100:
         return points

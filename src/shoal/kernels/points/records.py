@@ -1,20 +1,20 @@
-"""What every search for MDAV groups shares: who is still free, the nearest so far, the rounding.
+"""What all searches for MDAV groups share: free records, the nearest so far, the rounding.
 
-Records with equal values lie on one *spot*, and a spot gives its records away by ascending row.
+Records with equal values lie on one *spot*; a spot hands out its records by ascending row.
 Searches work on spots, so a table with many equal records is as small as its distinct ones. Spots
-are numbered by where they lie in the blocks of a search, since looking them up elsewhere is what
-such a search would mostly wait for.
+are numbered by their position in the blocks of a search, because such a search would otherwise
+mostly wait for lookups.
 
 Distances that decide are squared Euclidean in 64-bit floats, summed in column order. Searches
-look at 32-bit copies first, sixteen records or boxes at once. With x the copied values about a
-centre, scaled to a radius of at most 1, u = 2**-24 and d columns: copying moves a record by at most
-u, so the distance of two by at most 2u; summing d squares errs by less than the factor
-1 ± (d + 3)u. ``near_limit`` and ``far_limit`` widen a 64-bit distance by more than that. So no
-record that matters is left out, and the groups are those of the plain algorithm.
+look at 32-bit copies first, sixteen records or boxes at once. Let x be the copied values about a
+center, scaled to a radius of at most 1, u = 2**-24, and d the number of columns. Copying moves a
+record by at most u, so the distance of two by at most 2u; summing d squares errs by less than the
+factor 1 ± (d + 3)u. ``near_limit`` and ``far_limit`` widen a 64-bit distance by more than that. So
+no record that matters is left out, and the groups are those of the plain algorithm.
 
-A block of records is rows of sixteen values, one row per column. A node is rows too: the lowest
-value per column, the highest per column, then the largest squared norm. A lane without a record
-holds NaN, which no comparison here accepts.
+A block of records consists of rows of sixteen values, one row per column. A node also consists of
+rows: the lowest value per column, the highest per column, then the largest squared norm. A lane
+without a record holds NaN, which no comparison here accepts.
 """
 
 from __future__ import annotations
@@ -40,20 +40,20 @@ from shoal.kernels.lanes import (
 )
 
 kernel = njit(cache=True, _nrt=False)
-"""Compiles a function that makes no array. So none is counted in and out: with arrays in named
-tuples numba would do that at every access, which took a quarter of the time."""
+"""Compiles a function that creates no array, so reference counting is not needed: with arrays in
+named tuples numba would count at every access, which took a quarter of the time."""
 
 inner = njit(cache=False, _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-"""The same for a function that only others call, which compiles faster without its wrappers.
-It becomes part of those."""
+"""The same for a function that only others call; it compiles faster without wrappers.
+It becomes part of its callers."""
 
 inlined = njit(
     cache=False, _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True, forceinline=True
 )
-"""The same for what keeps lanes in registers."""
+"""The same for functions that keep lanes in registers."""
 
 FAR = np.float32(1e18)
-"""Where an empty box lies: its square is still a number, and beyond every limit."""
+"""The position of an empty box: its square is still a number, and beyond every limit."""
 NO_LIMIT = np.float32(1e30)
 NEVER = np.float32(-1)
 _UNIT = 2.0**-24
@@ -63,11 +63,11 @@ _FAINT = 1e-300  # the same of 64-bit values
 LIVE, GROUPS, TURN = 0, 1, 2
 """Places in ``Records.counts``: records without a group, groups formed, starts used."""
 
-_WORN = 2.0**10  # of the 106 bits that a sum has, ten are lost then
+_WORN = 2.0**10  # ten of the 106 bits of a sum are then lost
 
 
 def aligned(blocks: int, rows: int) -> Singles:
-    """Rows of lanes that start on a cache line, so that no vector straddles two."""
+    """Rows of lanes that start on a cache line, so that no vector crosses two lines."""
     size = blocks * rows * WIDTH
     room = np.empty(size + WIDTH, np.float32)
     skip = -room.ctypes.data // room.itemsize % WIDTH
@@ -78,7 +78,7 @@ def aligned(blocks: int, rows: int) -> Singles:
 def measure_points(
     values: Singles, block: int, query: Singles, near: np.float32, far: np.float32, out: Singles
 ) -> Any:
-    """Squared distances into ``out``; gives the lanes at most ``near`` or at least ``far``."""
+    """Squared distances into ``out``; returns the lanes at most ``near`` or at least ``far``."""
     total = singles(0.0)
     for column in range(len(query)):
         apart = load(values, block, column) - query[column]
@@ -91,7 +91,7 @@ def measure_points(
 def measure_near_boxes(
     nodes: Singles, node: int, query: Singles, near: np.float32, out: Singles
 ) -> Any:
-    """Least squared distance to each box into ``out``; gives the lanes at most ``near``."""
+    """Least squared distance to each box into ``out``; returns the lanes at most ``near``."""
     total, columns = singles(0.0), len(query)
     for column in range(columns):
         below = load(nodes, node, column) - query[column]
@@ -107,7 +107,7 @@ def measure_near_boxes(
 def measure_far_boxes(
     nodes: Singles, node: int, query: Singles, lift: np.float32, far: np.float32, out: Singles
 ) -> Any:
-    """Bound on the squared distance to anything in each box; gives the lanes at least ``far``.
+    """Bound on the squared distance to anything in each box; returns the lanes at least ``far``.
 
     The smaller of two bounds: the furthest corner; and, from |x-q|² = |x|² + |q|² - 2 x·q, the
     largest |x|² in the box, ``lift`` = |q|² (with its allowance) and the least x·q of the box.
@@ -143,17 +143,17 @@ def highest(values: Singles, block: int, row: int, nothing: np.float32) -> Any:
 class Records(NamedTuple):
     """The records and the partition so far; arrays are changed in place."""
 
-    spots: Floats  # the values of each spot, a row each
+    spots: Floats  # the values of each spot, one row per spot
     heads: Rows  # the lowest free row of the table on each spot, or -1
     following: Rows  # the next row on the same spot, or -1; empty if no two rows are equal
     labels: Rows  # the group of each row of the table
-    sums: Floats  # per column: sum over free records, and what its rounding lost
-    span: Floats  # one number: how far the records reached when they were summed up
+    sums: Floats  # per column: sum over free records, and its rounding error
+    span: Floats  # one number: the reach of the records when they were summed
     counts: Integers
 
 
 class Sieve(NamedTuple):
-    """How 32-bit copies were made: (values - centre) * scale; and what that may be wrong by."""
+    """How 32-bit copies were made: (values - center) * scale; and how wrong they may be."""
 
     centre: Floats
     scale: float
@@ -171,7 +171,7 @@ class Nearest(NamedTuple):
 
 
 class Workspace(NamedTuple):
-    """What a search works in: the nearest so far, the query, and memory that rounds reuse."""
+    """What a search works with: the nearest so far, the query, and memory that rounds reuse."""
 
     nearest: Nearest
     leader: Rows
@@ -182,7 +182,7 @@ class Workspace(NamedTuple):
 
 @inner
 def add_to_sums(sums: Floats, values: Floats, sign: float) -> None:
-    """Add a record to the compensated sums (sign 1), or take it away (sign -1)."""
+    """Add a record to the compensated sums (sign 1), or remove it (sign -1)."""
     for column in range(len(values)):
         total, value = sums[0, column], sign * values[column]
         grown = total + value
@@ -199,7 +199,7 @@ def next_row(records: Records, row: int) -> int:
 
 @kernel
 def sum_up(records: Records) -> None:
-    """Sum the free records anew."""
+    """Sum the free records again."""
     records.sums[:] = 0
     for spot in range(len(records.spots)):
         row = records.heads[spot]
@@ -270,9 +270,9 @@ def _chained(labels: Any, count: int) -> Rows:
 
 @inner
 def keep_sums_sharp(records: Records, reach: float) -> bool:
-    """Sum up anew where the records reach so much less far that lost bits could show.
+    """Recompute the sums if the reach of the records shrank so much that lost bits could show.
 
-    When is a matter of the records alone, so that every search sees the same centroids.
+    Only the records decide when, so that every search sees the same centroids.
     """
     records.span[0] = max(records.span[0], reach)
     if reach * _WORN >= records.span[0]:
@@ -311,12 +311,12 @@ def free_distances(records: Records, query: Floats) -> Floats:
 
 
 def sieve_about(centre: Floats, radius: float) -> Sieve:
-    """The sieve for spots whose distance to the centre is at most ``radius``."""
+    """The sieve for spots whose distance to the center is at most ``radius``."""
     exponent = np.frexp(radius)[1] if radius > 0 else 0
     columns = len(centre)
     return Sieve(
         centre=centre.copy(),
-        # Clipped so that the scale is a number for the smallest and largest radius there is.
+        # Clipped so that the scale is a number for the smallest and largest possible radius.
         scale=float(np.ldexp(1.0, -int(np.clip(exponent, -1000, 1000)))),
         error=2.02 * _UNIT,
         factor=4 * (columns + 4) * _UNIT,
@@ -347,7 +347,7 @@ def far_limit(sieve: Sieve, distance: float) -> np.float32:
 
 @kernel
 def pack(copies: Singles, order: Rows, blocks: Singles) -> None:
-    """Copies, a row each, in some order into blocks of lanes; lanes left over hold NaN."""
+    """Copies, one per row, in some order into blocks of lanes; unused lanes hold NaN."""
     for at in range(len(blocks) * WIDTH):
         for column in range(copies.shape[1]):
             value = copies[order[at], column] if at < len(order) else np.float32(np.nan)
@@ -356,14 +356,14 @@ def pack(copies: Singles, order: Rows, blocks: Singles) -> None:
 
 @inner
 def blank(blocks: Singles, at: int) -> None:
-    """Take the lane at a position out of its block."""
+    """Remove the lane at a position from its block."""
     for column in range(blocks.shape[1]):
         blocks[at // WIDTH, column, at % WIDTH] = np.nan
 
 
 @njit(cache=True)
 def copy_spots(spots: Floats, chosen: Rows, sieve: Sieve) -> Singles:
-    """The 32-bit copies of the chosen spots, a row each."""
+    """The 32-bit copies of the chosen spots, one per row."""
     copies = np.empty((len(chosen), spots.shape[1]), np.float32)
     for i in range(len(chosen)):
         write_query(sieve, spots[chosen[i]], copies[i])
@@ -399,7 +399,7 @@ def _sink(nearest: Nearest, at: int, size: int) -> None:
 
 @inner
 def offer(records: Records, nearest: Nearest, size: int, spot: int, distance: float) -> int:
-    """Put the free records of a spot among the nearest; gives how many these are then."""
+    """Put the free records of a spot among the nearest; returns how many there are then."""
     room = len(nearest.distances)
     row = records.heads[spot]
     while row >= 0:
@@ -425,7 +425,7 @@ def offer(records: Records, nearest: Nearest, size: int, spot: int, distance: fl
 
 @inner
 def take_first(records: Records, spot: int) -> None:
-    """Give the lowest free row of a spot to the group that is being formed."""
+    """Put the lowest free row of a spot into the group that is being formed."""
     row = records.heads[spot]
     records.heads[spot] = next_row(records, row)
     records.labels[row] = records.counts[GROUPS]
@@ -435,9 +435,9 @@ def take_first(records: Records, spot: int) -> None:
 
 @inner
 def take_nearest(records: Records, nearest: Nearest, size: int) -> None:
-    """Give the nearest to the group and close it.
+    """Put the nearest into the group and close it.
 
-    They go by distance and row, so that the sums do not depend on how the search found them.
+    They are added by distance and row, so that the sums do not depend on how they were found.
     """
     for last in range(size - 1, 0, -1):
         _swap(nearest, np.int64(0), last)
@@ -449,7 +449,7 @@ def take_nearest(records: Records, nearest: Nearest, size: int) -> None:
 
 @inner
 def take_rest(records: Records) -> None:
-    """Give all free records to one last group."""
+    """Put all free records into one last group."""
     for spot in range(len(records.spots)):
         while records.heads[spot] >= 0:
             take_first(records, spot)

@@ -1,16 +1,18 @@
 """The searches for MDAV groups: by a tree of boxes over blocks of records, or through all blocks.
 
 Blocks follow the leaves of a kd-tree. Sixteen blocks make a node, sixteen nodes make a node above,
-and so on up to one root; a node holds the boxes of its sixteen children, measured in one go. When
-records leave a block, its box is drawn anew, and those above it as far as anything changes.
+and so on up to one root; a node holds the boxes of its sixteen children, measured at once. When
+records leave a block, its box is recomputed, and the boxes above it as far as anything changes.
 
-MDAV takes away from outside, so what is left becomes a ball, and from a point on it all boxes on
+MDAV removes records from the outside, so the rest becomes a ball. From some point on, all boxes on
 the other side have nearly the same furthest corner. The lifted bound (``measure_far_boxes``)
-knows how far the records of a box are from the centre and tells them apart.
+knows how far the records of a box are from the center and so distinguishes the boxes.
 
 The record furthest from the centroid, which moves a little with every group, is found without the
 tree. The outermost spots are listed once by their distance to a reference point, as a *shell*. When
-the centroid has moved by delta since, a spot at distance r is now at most r + delta away: going
+the centroid has since moved by delta, a spot at distance r is now at most r + delta away: going
+down the list, the search ends when r + delta is less than the best found. When the list ends
+first, or has been walked too often, it is made again about the present centroid.
 down the list, the search ends where r + delta is less than the best found. When the list ends
 first, or is walked too often, it is made anew about the present centroid.
 """
@@ -58,8 +60,8 @@ _NOWHERE = np.float32(-np.inf)
 _SHARE = 16  # one in so many spots is listed
 _LEAST = 1024
 _FRONT, _WALKED, _ENOUGH, _COMPLETE = 0, 1, 2, 3
-_PATIENCE = 4  # blocks that may be walked, per spot, before a new list is cheaper
-_SLACK = 1e-9  # more than square roots and sums of 64-bit values are wrong by
+_PATIENCE = 4  # blocks to walk, per spot, before a new list is cheaper
+_SLACK = 1e-9  # more than the error of square roots and sums of 64-bit values
 _FAINT = 1e-150  # more than distances lose by the underflow of their squares
 
 
@@ -69,7 +71,7 @@ class Blocks(NamedTuple):
     sieve: Sieve
     values: Singles
     filled: Integers  # one number: lanes in use
-    reach: Floats  # one number: how far the records reached since they were packed
+    reach: Floats  # one number: the reach of the records since they were packed
 
 
 def blocks_of(copies: Singles, order: Rows, sieve: Sieve) -> Blocks:
@@ -81,7 +83,7 @@ def blocks_of(copies: Singles, order: Rows, sieve: Sieve) -> Blocks:
 
 
 class Tree(NamedTuple):
-    """Nodes level by level, the lowest first; and what a search has still to look at."""
+    """Nodes level by level, the lowest first; and what a search still has to visit."""
 
     nodes: Singles
     starts: Integers  # the first node of each level; level 0 are the blocks
@@ -135,7 +137,7 @@ def _draw_all(tree: Tree, blocks: Blocks) -> None:
 
 @inner
 def _draw(tree: Tree, blocks: Blocks, level: int, child: int) -> bool:
-    """Draw the box of a child into the node above; gives whether anything changed."""
+    """Put the box of a child into the node above; returns whether anything changed."""
     nodes, starts, out, columns = tree.nodes, tree.starts, tree.out, len(tree.centre)
     if level == 0:
         source, apart, at = blocks.values, 0, child
@@ -158,7 +160,7 @@ def _draw(tree: Tree, blocks: Blocks, level: int, child: int) -> bool:
 
 @inner
 def shrink(tree: Tree, blocks: Blocks, block: int) -> None:
-    """Draw the box of a block anew, and those above it as far as they change."""
+    """Recompute the box of a block, and the boxes above it as far as they change."""
     for level in range(len(tree.starts) - 2):
         if not _draw(tree, blocks, level, block):
             return
@@ -167,7 +169,7 @@ def shrink(tree: Tree, blocks: Blocks, block: int) -> None:
 
 @inner
 def _push(tree: Tree, waiting: int, base: int, bound: np.float32, level: int, place: int) -> None:
-    """Put a child among those of its node, where ``bound`` keeps them ascending."""
+    """Insert a child among those of its node, so that the bounds stay in ascending order."""
     at = waiting
     while at > base and tree.bounds[at - 1] > bound:
         tree.bounds[at], tree.places[at] = tree.bounds[at - 1], tree.places[at - 1]
@@ -187,9 +189,9 @@ class Search(NamedTuple):
 
 
 class _Found(NamedTuple):
-    """What a search has found: how many of the nearest; the furthest; and the limits by these."""
+    """The results of a search: how many of the nearest; the furthest; and the resulting limits."""
 
-    size: Any  # numbers of numba, all of 64 bits but the limits
+    size: Any  # numba numbers, all 64-bit except the limits
     best: float
     spot: Any
     row: Any
@@ -199,7 +201,7 @@ class _Found(NamedTuple):
 
 @inlined
 def _meet_block(search: Search, values: Floats, block: int, found: _Found) -> _Found:
-    """Offer the records of a block that are within the limits, which close in."""
+    """Offer the records of a block that are within the limits, which then become narrower."""
     blocks, records, work = search.blocks, search.records, search.work
     size, best, spot, row, near, far = found
     nearest, out = work.nearest, work.out
@@ -208,7 +210,7 @@ def _meet_block(search: Search, values: Floats, block: int, found: _Found) -> _F
         lane = first_lane(hits)
         hits &= hits - np.uint64(1)
         if near < out[0, 0, lane] < far:
-            continue  # the limits have closed in since the block was measured
+            continue  # the limits became narrower since the block was measured
         candidate = block * WIDTH + lane
         distance = squared_distance(records.spots, candidate, values)
         if out[0, 0, lane] <= near:
@@ -225,7 +227,7 @@ def _meet_block(search: Search, values: Floats, block: int, found: _Found) -> _F
 
 @inner
 def search_tree(search: Search, values: Floats, want_furthest: bool) -> tuple[int, int]:
-    """Fill the nearest and give how many these are; or give the furthest spot."""
+    """Fill the nearest and return how many there are; or return the furthest spot."""
     tree, query, out = search.tree, search.work.query, search.work.out
     sign = np.float32(1 if want_furthest else -1)  # of bounds: the greatest is looked at next
     lift = search.blocks.sieve.lift
@@ -261,13 +263,13 @@ def search_tree(search: Search, values: Floats, want_furthest: bool) -> tuple[in
 
 @inner
 def is_there(blocks: Blocks, spot: int) -> bool:
-    """Whether a spot has not left its block yet."""
+    """Whether a spot is still in its block."""
     return not np.isnan(blocks.values[spot // WIDTH, 0, spot % WIDTH])
 
 
 @inner
 def remove(blocks: Blocks, spot: int) -> None:
-    """Take a spot out of its block."""
+    """Remove a spot from its block."""
     blank(blocks.values, spot)
     blocks.filled[0] -= 1
 
@@ -276,10 +278,10 @@ def remove(blocks: Blocks, spot: int) -> None:
 def scan(
     search: Search, values: Floats, first: int, want_nearest: bool, want_furthest: bool
 ) -> tuple[int, int, int]:
-    """Fill the nearest, if wanted; gives how many these are, the furthest spot and its row.
+    """Fill the nearest, if wanted; returns how many there are, the furthest spot and its row.
 
-    One pass serves both, since the furthest from r is hardly ever among the nearest of r. It goes
-    round once from block ``first``: where that is near the query, few others need a closer look.
+    One pass does both, since the furthest from r is hardly ever among the nearest of r. It goes
+    around once from block ``first``: if that is near the query, few others need a closer look.
     """
     near = NO_LIMIT if want_nearest else NEVER
     far = NEVER if want_furthest else NO_LIMIT
@@ -299,7 +301,7 @@ class Shell(NamedTuple):
     spots: Rows  # per lane
     lanes: Rows  # the lane of each spot; -1 if not listed
     reaches: Floats  # per block: the largest distance to the reference point
-    marks: Integers  # blocks empty at the front, walked, how many may be; whether all are listed
+    marks: Integers  # blocks: empty at the front, walked, allowed; whether all are listed
 
 
 def shell_about(records: Records, centroid: Floats, *, complete: bool) -> Shell:
@@ -321,7 +323,7 @@ def shell_about(records: Records, centroid: Floats, *, complete: bool) -> Shell:
 
 @inner
 def furthest(shell: Shell, records: Records, work: Workspace) -> int:
-    """The spot furthest from the centroid, by its lowest row on ties; -1 if the list ended."""
+    """The spot furthest from the centroid, ties by lowest row; -1 if the list ended."""
     centroid, query, out = work.centroid, work.query, work.out
     write_query(shell.sieve, centroid, query)
     moved = 0.0
@@ -360,7 +362,7 @@ def is_worn(shell: Shell) -> bool:
 
 @inner
 def leave(shell: Shell, spot: int) -> None:
-    """Take a spot without free records out of the list."""
+    """Remove a spot without free records from the list."""
     if shell.lanes[spot] >= 0:
         blank(shell.blocks, shell.lanes[spot])
         shell.lanes[spot] = -1

@@ -1,11 +1,11 @@
-"""Groups as linked lists, a queue of records to look at, and a log of what was changed.
+"""Groups as linked lists, a queue of records to examine, and a log of changes.
 
-It knows who is in which group, not how records are compared: see ``exchange`` for points and
-``mixed_exchange`` for records of mixed type. The members of a group are a doubly linked list, so
-that one comes and goes in O(1). What was changed is logged, so that it can be taken back.
+This module knows who is in which group, not how records are compared: see ``refine`` for points
+and ``mixed_refine`` for records of mixed type. The members of a group are a doubly linked list, so
+adding or removing one takes O(1). Changes are logged so that they can be undone.
 
-All state is in few arrays, and whole numbers are 64 bits wide: numba compiles a call the faster
-the fewer arrays it has, and compiles it once more for every other type.
+All state is in few arrays, and integers have 64 bits: numba compiles a call faster
+with fewer arrays, and again for every other type.
 """
 
 from __future__ import annotations
@@ -19,28 +19,28 @@ from shoal.kernels.arrays import Floats, Integers, Rows, Words
 from shoal.kernels.compile import njit
 
 # Columns of ``rows``: a record's group, the members after and before it, whether it waits in the
-# queue; and, not of that record, places of the queue (a ring) and of a pool of records.
+# queue; and, unrelated to that record, places of the queue (a ring) and of a pool of records.
 LABEL, AFTER, BEFORE, QUEUED, QUEUE, POOL = range(6)
 # Columns of ``heads``: a group's first member, its size, the tick at which it was last seen; and
 # places of the list of numbers that no group has.
 HEAD, SIZE, STAMP, FREE = range(4)
 # Places in ``counts``.
 FIRST, WAITING, TICK, LOGGED, UNUSED, WORK = range(6)
-# Places in ``sums``: the change of what is lost since it was set to 0; the least gain.
+# Places in ``sums``: the change of the loss since it was set to 0; the least gain.
 CHANGE, LEAST = range(2)
 
 WORDS_PER_KICK = 8
-"""How many random words a refinement's ``perturb`` uses up for one attempt."""
+"""How many random words a refinement's ``perturb`` uses for one attempt."""
 
 _CREATED, _DISSOLVED = np.int64(-1), np.int64(-2)
-_FEW, _MANY = 16, 64  # neighbours; more than a group has, but no more than memory allows
-_POOLED = 5  # groups that are formed anew together, at most; two at least
+_FEW, _MANY = 16, 64  # neighbors; more than a group has, but no more than memory allows
+_POOLED = 5  # the most groups that are formed again together; at least two
 
 
 class Lists(NamedTuple):
-    """Who is in which group, and what was changed; all arrays are written in place.
+    """Who is in which group, and the changes; all arrays are modified in place.
 
-    A named tuple that has these fields among others will do as well.
+    A named tuple that has these fields among others works as well.
     """
 
     rows: Integers
@@ -64,7 +64,7 @@ def empty_lists(count: int, k: int) -> Lists:
 
 
 def neighbours_of_each(count: int, k: int) -> int:
-    """Among how many neighbours a record looks for groups to trade with."""
+    """The number of neighbors among which a record looks for groups to trade with."""
     return min(count - 1, max(_FEW, min(3 * k // 2, _MANY)))
 
 
@@ -95,9 +95,9 @@ def detach(lists: Lists, row: int) -> None:
 
 @njit(cache=True)
 def start(lists: Lists, labels: Rows, order: Integers) -> None:
-    """Form the groups of a partition, list the numbers that it leaves over, and queue all records.
+    """Form the groups of a partition, list the numbers that are free, and queue all records.
 
-    They wait in the given order, in which neighbours are close to each other.
+    They wait in the given order, in which neighbors are close to each other.
     """
     for row in range(len(labels) - 1, -1, -1):
         attach(lists, row, np.int64(labels[row]))
@@ -110,7 +110,7 @@ def start(lists: Lists, labels: Rows, order: Integers) -> None:
 
 @njit(cache=True)
 def _give_back(lists: Lists, group: int) -> None:
-    """Let a number be given to another group."""
+    """Make a number available for another group."""
     lists.heads[lists.counts[UNUSED], FREE] = group
     lists.counts[UNUSED] += 1
 
@@ -133,14 +133,14 @@ def create(lists: Lists) -> int:
 
 @njit(cache=True)
 def dissolve(lists: Lists, group: int) -> None:
-    """Give back the number of a group that has no more members."""
+    """Return the number of a group that has no more members."""
     note(lists, _DISSOLVED, group)
     _give_back(lists, group)
 
 
 @njit(cache=True)
 def take_back_number(lists: Lists, mark: int, group: int) -> None:
-    """Undo that a group was created or dissolved, as its mark in the log says."""
+    """Undo that a group was created or dissolved, according to its mark in the log."""
     if mark == _CREATED:
         _give_back(lists, group)
     else:
@@ -149,14 +149,14 @@ def take_back_number(lists: Lists, mark: int, group: int) -> None:
 
 @njit(cache=True)
 def logged_group(lists: Lists, place: int) -> int:
-    """The two groups of each entry in turn: the one noted, and the one the record is in now."""
+    """The two groups of each entry in turn: the one noted, and the record's present group."""
     row, group = lists.log[place // 2]
     return lists.rows[row, LABEL] if place % 2 == 1 and row >= 0 else group
 
 
 @njit(cache=True)
 def wait(lists: Lists, row: int) -> None:
-    """Put a record at the end of the queue, unless it is in it."""
+    """Put a record at the end of the queue, unless it is already in it."""
     rows, counts = lists.rows, lists.counts
     if rows[row, QUEUED] == 0:
         rows[row, QUEUED] = 1
@@ -184,7 +184,7 @@ def let_none_wait(lists: Lists) -> None:
 
 @njit(cache=True)
 def enqueue(lists: Lists, group: int) -> None:
-    """Have all members of a group looked at again."""
+    """Queue all members of a group to be examined again."""
     row = lists.heads[group, HEAD]
     while row >= 0:
         wait(lists, row)
@@ -193,7 +193,7 @@ def enqueue(lists: Lists, group: int) -> None:
 
 @njit(cache=True)
 def enqueue_logged(lists: Lists, start: int) -> None:
-    """Have all members of the groups that were logged since then looked at again."""
+    """Queue all members of the groups logged since then to be examined again."""
     lists.counts[TICK] += 1
     for place in range(2 * start, 2 * lists.counts[LOGGED]):
         group = logged_group(lists, place)
@@ -204,11 +204,11 @@ def enqueue_logged(lists: Lists, start: int) -> None:
 
 @njit(cache=True)
 def pool_around(lists: Lists, near: npt.NDArray[Any], k: int, words: Words) -> Integers:
-    """Pool the records of the groups around a random one, and say which groups to form of them.
+    """Pool the records of the groups around a random one, and plan the groups to form from them.
 
-    The pooled records are still in their groups. A row for each group to form: its number, its
-    size, and the place in the pool, of which those before have taken their members, of a random
-    member. Groups that are no more have size 0. No rows where the groups are too large.
+    The pooled records are still in their groups. Each group to form has a row: its number, its
+    size, and the place of a random member in the pool from which the groups before it have taken
+    their members. Groups that disappear have size 0. No rows if the groups are too large.
     """
     rows, heads, counts = lists.rows, lists.heads, lists.counts
     row = np.int64(words[0] % np.uint64(len(rows)))
@@ -226,7 +226,7 @@ def pool_around(lists: Lists, near: npt.NDArray[Any], k: int, words: Words) -> I
             found += 1
             left += heads[group, SIZE]
     if left > 2 * k * found:
-        return np.empty((0, 3), np.int64)  # of equal records, or held together by conditions
+        return np.empty((0, 3), np.int64)  # groups of equal records, or held together by conditions
     _pool(lists, around[:found])
     formed = np.zeros((max(found, left // k), 3), np.int64)
     for made in range(len(formed)):

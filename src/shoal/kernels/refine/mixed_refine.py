@@ -1,13 +1,14 @@
-"""Local search on records of any type: a partition made better, and never worse.
+"""Local search on records of any type: improves a partition, and never makes it worse.
 
-The search is that of :mod:`.refine`, on what groups of records of mixed type lose
-(:mod:`~shoal.kernels.refine.mixed_refine`); it also keeps conditions that the groups satisfy.
+The search is that of :mod:`.refine`, on the loss of groups of records of mixed type; it also
+maintains the conditions that the groups satisfy.
 
-A group of n records loses the sum of the dissimilarities of its pairs over n. Under squared
-Euclidean distance that is its sum of squares about the centre, so this is the same local search
-as :mod:`.exchange`, for records that have no centre. Each record knows the sum of
-its dissimilarities to the others of its group, which comes and goes with every member: a trade is
-weighed by few sums, and kept only if all groups concerned satisfy the conditions and lose less.
+A group of n records loses the sum of the dissimilarities of its pairs divided by n. With squared
+Euclidean distance that is its sum of squares about the center, so this is the same local search
+as :mod:`.refine`, for records that have no center. Each record knows the sum of
+its dissimilarities to the others of its group, updated with every member that joins or leaves. A
+trade is evaluated by few sums, and kept only if all groups involved satisfy the conditions and the
+loss falls.
 
 Lists, queue and log are those of :mod:`~shoal.kernels.refine.group_lists`.
 """
@@ -62,15 +63,15 @@ from shoal.kernels.space.mixed_records import (
 )
 
 _WORK = 1_000_000  # pairs, compared in about 50 ms
-_SMALLEST_GAIN = 1e-9  # of the mean loss of a record: far above what rounding does to sums
+_SMALLEST_GAIN = 1e-9  # of the mean loss of a record: far above the rounding of sums
 
-_RESIDUE = 1e-14  # of the largest dissimilarity: what may be left of it in a sum it was taken from
+_RESIDUE = 1e-14  # of the largest dissimilarity: residue of it after subtraction
 
 
 class MixedGroups(NamedTuple):
-    """A partition that can change; lists, sums and rooms are written in place.
+    """A partition that can change; lists, sums and rooms are modified in place.
 
-    What pairs are compared by comes first: with the lists before it, a search took 15 % longer.
+    The data for comparing pairs come first: with the lists before them, a search took 15 % longer.
     """
 
     records: ByRecord
@@ -90,13 +91,13 @@ class MixedGroups(NamedTuple):
 
 @njit(cache=True)
 def loss(groups: MixedGroups, group: int) -> float:
-    """What a group loses."""
+    """The loss of a group."""
     return groups.totals[group] / max(groups.heads[group, SIZE], 1)
 
 
 @njit(cache=True)
 def to_group(groups: MixedGroups, row: int, group: int, but: int) -> float:
-    """The sum of the dissimilarities of a record to the members of a group, but one."""
+    """The sum of the dissimilarities of a record to the members of a group, except one."""
     total = 0.0
     member = groups.heads[group, HEAD]
     while member >= 0:
@@ -126,13 +127,13 @@ def join(groups: MixedGroups, row: int, group: int) -> None:
 
 @njit(cache=True)
 def part(groups: MixedGroups, row: int) -> None:
-    """Take a record out of its group."""
+    """Remove a record from its group."""
     group = groups.rows[row, LABEL]
     before = loss(groups, group)
     detach(groups, row)
     groups.totals[group] -= groups.own[row]
     member = groups.heads[group, HEAD]
-    alone = groups.heads[group, SIZE] < 2  # then nothing is left of the sums, not even rounding
+    alone = groups.heads[group, SIZE] < 2  # then set the sums to exactly 0, without rounding errors
     while member >= 0:
         groups.own[member] -= pair_gap(groups.records, row, member)
         if alone:
@@ -153,7 +154,7 @@ def relocate(groups: MixedGroups, row: int, group: int) -> None:
 
 @njit(cache=True)
 def take_back(groups: MixedGroups, to: int, change: float) -> None:
-    """Undo what was logged since there were ``to`` entries and the change was what it was."""
+    """Undo what was logged since there were ``to`` entries and the change had this value."""
     counts = groups.counts
     for place in range(counts[LOGGED] - 1, to - 1, -1):
         row, group = groups.log[place]
@@ -237,7 +238,7 @@ def _best_trade(groups: MixedGroups, row: int) -> tuple[int, int]:
 
 @njit(cache=True)
 def _split(groups: MixedGroups, group: int) -> None:
-    """Move k members to a new group: the one that is most unlike the others, and its nearest."""
+    """Move k members to a new group: the one most dissimilar to the others, and its nearest."""
     rows, heads, gaps = groups.rows, groups.heads, groups.gaps
     seed = row = heads[group, HEAD]
     while row >= 0:
@@ -260,9 +261,9 @@ def _split(groups: MixedGroups, group: int) -> None:
 
 @njit(cache=True)
 def _scatter(groups: MixedGroups, group: int) -> bool:
-    """Give every member to the group that it joins at the least cost.
+    """Move every member to the group that it can join at the least cost.
 
-    Gives False, with the work half done, as soon as that costs more than the group does.
+    Returns False, with the work half done, as soon as that costs more than the group does.
     """
     rows, heads, totals = groups.rows, groups.heads, groups.totals
     worth, cost = loss(groups, group), 0.0
@@ -290,7 +291,7 @@ def _scatter(groups: MixedGroups, group: int) -> bool:
 
 @njit(cache=True)
 def all_fit(groups: MixedGroups, start: int) -> bool:
-    """Whether every group that was logged since then satisfies the conditions, or is no more."""
+    """Whether every group logged since then satisfies the conditions, or no longer exists."""
     groups.counts[TICK] += 1
     for place in range(2 * start, 2 * groups.counts[LOGGED]):
         group = logged_group(groups, place)
@@ -303,7 +304,7 @@ def all_fit(groups: MixedGroups, start: int) -> bool:
 
 @njit(cache=True)
 def _gained(groups: MixedGroups, start: int, change: float) -> bool:
-    """Keep what was logged if it gains and all groups fit, else take it back."""
+    """Keep what was logged if it gains and all groups fit; otherwise undo it."""
     if not groups.sums[CHANGE] < change - groups.sums[LEAST] or not all_fit(groups, start):
         take_back(groups, start, change)
         return False
@@ -315,7 +316,7 @@ def _gained(groups: MixedGroups, start: int, change: float) -> bool:
 def descend(groups: MixedGroups, work: int, forget: bool) -> None:
     """Trade until no queued record finds a gain, or about ``work`` pairs were compared.
 
-    Stops as well where the log is full; ``forget`` empties it after every trade.
+    Stops also if the log is full; ``forget`` empties it after every trade.
     """
     counts, rows, heads = groups.counts, groups.rows, groups.heads
     counts[WORK] = 0
@@ -323,7 +324,7 @@ def descend(groups: MixedGroups, work: int, forget: bool) -> None:
         row = next_waiting(groups)
         start, change = counts[LOGGED], groups.sums[CHANGE]
         group = rows[row, LABEL]
-        is_first = heads[group, HEAD] == row  # one member speaks for the group
+        is_first = heads[group, HEAD] == row  # one member represents the group
         if is_first and heads[group, SIZE] >= 2 * groups.conditions.smallest:
             if loss(groups, group) > groups.sums[LEAST]:
                 _split(groups, group)
@@ -351,9 +352,9 @@ def _trade(groups: MixedGroups, row: int, group: int, may_scatter: bool) -> None
 
 
 class MixedRefinement(LocalSearch):
-    """A partition into groups that satisfy conditions, which gets better with every call.
+    """A partition into groups that satisfy conditions, which improves with every call.
 
-    ``codes`` are the sensitive values that the conditions are about, by column and record.
+    ``codes`` are the sensitive values that the conditions concern, by column and record.
     """
 
     _searched = 2_000
@@ -374,9 +375,9 @@ class MixedRefinement(LocalSearch):
         self._settled = 0
 
     def advance(self) -> int:
-        """About 50 ms of work; give how far the descent is, in records: all at its end.
+        """About 50 ms of work; returns the progress of the descent in records: all at its end.
 
-        Neighbours are searched first, which is half of the way.
+        The search for neighbors comes first and is half of the way.
         """
         groups, count = self._groups, len(self._groups.rows)
         if self._tree is not None:
@@ -388,14 +389,14 @@ class MixedRefinement(LocalSearch):
         return (2 * count - int(groups.counts[WAITING])) // 2
 
     def perturb(self, words: Words) -> int:
-        """One attempt for every eight random words; give how many of them gained something.
+        """One attempt for every eight random words; returns how many of them gained something.
 
-        It is for after the descent.
+        Use it after the descent.
         """
         return int(_perturb(self._groups, words))
 
     def total_loss(self) -> float:
-        """The sum over groups of the dissimilarities of their pairs over their size."""
+        """The sum over groups of the dissimilarities of their pairs divided by their size."""
         sizes = np.maximum(self._groups.heads[:, SIZE], 1)
         return float((self._groups.totals / sizes).sum())
 
@@ -418,7 +419,7 @@ def _groups(records: MixedRecords, conditions: Conditions, sensitive: Labels) ->
 
 @njit(cache=True)
 def _settle(groups: MixedGroups, first: int, work: int) -> int:
-    """Add up the dissimilarities of records to their groups, from one on; give where it ends."""
+    """Add up the dissimilarities of records to their groups, from one on; returns where it ends."""
     row = first
     while row < len(groups.own) and work > 0:
         group = groups.rows[row, LABEL]
@@ -437,7 +438,7 @@ def _settle(groups: MixedGroups, first: int, work: int) -> int:
 
 @njit(cache=True)
 def _perturb(groups: MixedGroups, words: Words) -> int:
-    """Kick and descend, once for every eight words; take back what gains nothing."""
+    """Kick and descend, once for every eight words; undo what gains nothing."""
     kept = 0
     for first in range(0, len(words) - WORDS_PER_KICK + 1, WORDS_PER_KICK):
         groups.counts[LOGGED] = 0
@@ -449,13 +450,13 @@ def _perturb(groups: MixedGroups, words: Words) -> int:
             kept += 1
         else:
             take_back(groups, np.int64(0), 0.0)
-        let_none_wait(groups)  # some do where nothing fitted, or the log was full
+        let_none_wait(groups)  # some still wait if nothing fitted or the log was full
     return kept
 
 
 @njit(cache=True)
 def _kick(groups: MixedGroups, words: Words) -> None:
-    """Pool the groups around a record and form them anew around random members."""
+    """Pool the groups around a record and form them again around random members."""
     formed = pool_around(groups, groups.near, groups.conditions.smallest, words)
     left = formed[:, 1].sum()
     for place in range(left):

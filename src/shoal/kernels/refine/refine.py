@@ -1,19 +1,19 @@
-"""Local search: any partition into groups of at least k made better, and never worse.
+"""Local search: improves any partition into groups of at least k, and never makes it worse.
 
-First a descent: records move, swap, groups split and dissolve, as long as that lowers the
+First a descent: records move and swap, groups split and dissolve, as long as that lowers the
 within-group sum of squares. Then an iterated local search: the groups around a random record are
-pooled and formed anew around random members, the descent settles their neighbourhood, and the
-result is kept if it is better than what was there before. Both can be stopped at any time.
+pooled and formed again around random members, the descent settles their neighborhood, and the
+result is kept if it is better than before. Both can be stopped at any time.
 
-After every change the centres of the groups concerned, the distances to them and the sums of
-squares are computed anew from the members: nothing drifts, and a trade is kept only if the new
+After every change, the centers of the groups involved, the distances to them and the sums of
+squares are recomputed from the members: nothing drifts, and a trade is kept only if the new
 sums are lower than the old ones. Lists, queue and log are those of
 :mod:`~shoal.kernels.refine.group_lists`.
 
-A record looks for trades in the groups of its nearest neighbours: to move there, to fetch a
-member from there, to swap with one. With c a group's centre and n its size, a member x that
-leaves lowers the sum of squares by |x - c|^2 n / (n - 1), one that comes raises it by
-|x - c|^2 n / (n + 1), and y in the place of x changes it by |y - c|^2 - |x - c|^2 - |x - y|^2 / n.
+A record looks for trades in the groups of its nearest neighbors: to move there, to fetch a
+member from there, or to swap with one. Let c be a group's center and n its size. A member x that
+leaves lowers the sum of squares by |x - c|^2 n / (n - 1), one that joins raises it by
+|x - c|^2 n / (n + 1), and y in place of x changes it by |y - c|^2 - |x - c|^2 - |x - y|^2 / n.
 """
 
 from __future__ import annotations
@@ -60,20 +60,20 @@ from shoal.kernels.refine.group_lists import (
 from shoal.kernels.space.mixed_records import MixedRecords, squared_euclidean
 from shoal.kernels.space.mixed_tree import Tree, grow, list_nearest, rows_by_leaf
 
-_RELATIVE = 1e-12  # a gain below this share of what it is measured on may be rounding
+_RELATIVE = 1e-12  # a smaller relative gain may be rounding
 
 
 _WORK = 3_000_000  # distances, computed in about 50 ms
-_SMALLEST_GAIN = 1e-12  # times the mean squared distance of a record from its group's centre
+_SMALLEST_GAIN = 1e-12  # times the mean squared distance of a record from its group's center
 
 
 class Groups(NamedTuple):
-    """A partition that can change; all arrays are written in place."""
+    """A partition that can change; all arrays are modified in place."""
 
     points: Floats
     near: Rows  # record, neighbour
     rows: Integers
-    own: Floats  # the squared distance of each record to its group's centre
+    own: Floats  # the squared distance of each record to its group's center
     heads: Integers
     centres: Floats
     squares: Floats  # the sum of squares of each group
@@ -100,7 +100,7 @@ def distance(one: Floats, two: Floats) -> float:
 
 @njit(cache=True)
 def settle(groups: Groups, group: int) -> None:
-    """Compute the centre, the distances to it and the sum of squares anew."""
+    """Recompute the center, the distances to it and the sum of squares."""
     centre, points, rows = groups.centres[group], groups.points, groups.rows
     for column in range(len(centre)):
         total = 0.0
@@ -126,7 +126,7 @@ def take_back(groups: Groups, to: int) -> None:
     for place in range(counts[LOGGED] - 1, to - 1, -1):
         row, group = log[place]
         if row >= 0:
-            # Which group the record is taken from is written down, to be settled below.
+            # Remember the group from which the record is removed, to settle it below.
             log[place, 1] = rows[row, LABEL]
             detach(groups, row)
             attach(groups, row, group)
@@ -210,7 +210,7 @@ def _gather(groups: Groups, group: int, other: int, k: int) -> None:
 
 @njit(cache=True)
 def _halve(groups: Groups, group: int, other: int) -> None:
-    """Move members to another, empty group: those above the centre in the widest column."""
+    """Move members to another, empty group: those above the center in the widest column."""
     points, rows, centre = groups.points, groups.rows, groups.centres[group]
     widest, most = 0, -1.0
     for column in range(len(centre)):
@@ -231,9 +231,9 @@ def _halve(groups: Groups, group: int, other: int) -> None:
 
 @njit(cache=True)
 def _scatter(groups: Groups, group: int) -> bool:
-    """Give every member to the group that it joins at the least cost.
+    """Move every member to the group that it can join at the least cost.
 
-    Gives False, with the work half done, as soon as that costs more than the group does.
+    Returns False, with the work half done, as soon as that costs more than the group does.
     """
     rows, heads = groups.rows, groups.heads
     total = 0.0
@@ -260,7 +260,7 @@ def _scatter(groups: Groups, group: int) -> bool:
 
 @njit(cache=True)
 def _gained(groups: Groups, start: int) -> bool:
-    """Settle the groups of all that was logged; take it back if it did not lower their sum."""
+    """Settle all groups in the log; undo the changes if these did not lower the groups' sum."""
     counts, heads = groups.counts, groups.heads
     counts[TICK] += 1
     before = after = 0.0
@@ -282,7 +282,7 @@ def _gained(groups: Groups, start: int) -> bool:
 def descend(groups: Groups, k: int, work: int, forget: bool) -> None:
     """Trade until no queued record finds a gain, or about ``work`` distances were computed.
 
-    Stops as well where the log is full; ``forget`` empties it after every trade.
+    Stops also if the log is full; ``forget`` empties it after every trade.
     """
     counts, rows, heads = groups.counts, groups.rows, groups.heads
     counts[WORK] = 0
@@ -314,9 +314,9 @@ def descend(groups: Groups, k: int, work: int, forget: bool) -> None:
 
 
 class LocalSearch:
-    """A partition that gets better with every call, whatever its groups lose."""
+    """A partition that improves with every call, for any loss of groups."""
 
-    _searched: int  # records whose neighbours are found in about 50 ms
+    _searched: int  # records whose neighbors are found in about 50 ms
 
     def __init__(
         self, groups: Any, records: MixedRecords, labels: npt.NDArray[np.integer[Any]]
@@ -327,7 +327,7 @@ class LocalSearch:
         start(groups, np.asarray(labels, np.int32), rows_by_leaf(self._tree))
 
     def _list_neighbours(self, tree: Tree) -> int:
-        """About 50 ms of listing neighbours; give how far that is, in records."""
+        """About 50 ms of listing neighbors; returns the progress in records."""
         leaves = len(tree.values)
         end = min(leaves, self._leaf + 1 + self._searched // WIDTH)
         list_nearest(tree, self._records, self._leaf, end, self._groups.near)
@@ -343,9 +343,9 @@ class LocalSearch:
 
 
 class Refinement(LocalSearch):
-    """A partition of points into groups of at least k, which gets better with every call.
+    """A partition of points into groups of at least k, which improves with every call.
 
-    Distances are Euclidean on the columns as they are.
+    Distances are Euclidean on the given columns.
     """
 
     _searched = 3_000
@@ -357,9 +357,9 @@ class Refinement(LocalSearch):
         _settle_all(groups)
 
     def advance(self) -> int:
-        """About 50 ms of work; give how far the descent is, in records: all at its end.
+        """About 50 ms of work; returns the progress of the descent in records: all at its end.
 
-        Neighbours are searched first, which is half of the way.
+        The search for neighbors comes first and is half of the way.
         """
         if self._tree is not None:
             return self._list_neighbours(self._tree) // 2
@@ -367,10 +367,10 @@ class Refinement(LocalSearch):
         return (2 * len(self._groups.rows) - int(self._groups.counts[WAITING])) // 2
 
     def perturb(self, words: Words) -> int:
-        """One attempt for every eight random words; give how many of them gained something.
+        """One attempt for every eight random words; returns how many of them gained something.
 
-        It is for after the descent. An attempt takes about 30 µs where k is 3 and some
-        milliseconds where k is 100.
+        Use it after the descent. An attempt takes about 30 µs for k = 3 and some milliseconds for
+        k = 100.
         """
         return int(_perturb(self._groups, self._k, words))
 
@@ -402,7 +402,7 @@ def _settle_all(groups: Groups) -> None:
 
 @njit(cache=True)
 def _perturb(groups: Groups, k: int, words: Words) -> int:
-    """Kick and descend, once for every eight words; take back what gains nothing."""
+    """Kick and descend, once for every eight words; undo what gains nothing."""
     kept = 0
     for first in range(0, len(words) - WORDS_PER_KICK + 1, WORDS_PER_KICK):
         groups.counts[LOGGED] = 0
@@ -413,13 +413,13 @@ def _perturb(groups: Groups, k: int, words: Words) -> int:
             kept += 1
             continue
         take_back(groups, np.int64(0))
-        let_none_wait(groups)  # some do only where the log was full
+        let_none_wait(groups)  # some still wait only if the log was full
     return kept
 
 
 @njit(cache=True)
 def _kick(groups: Groups, k: int, words: Words) -> None:
-    """Pool the groups around a record and form them anew around random members."""
+    """Pool the groups around a record and form them again around random members."""
     formed = pool_around(groups, groups.near, k, words)
     left = formed[:, 1].sum()
     for place in range(left):

@@ -1,1 +1,1 @@
-"""Records under a dissimilarity: distances, trees, orders and centres."""
+"""Records under a dissimilarity: distances, trees, orders and centers."""

@@ -1,10 +1,10 @@
-"""The dissimilarity of Ahmad and Dey (2007), which lets the data say how unlike two codes are.
+"""The dissimilarity of Ahmad and Dey (2007), in which the data say how dissimilar two codes are.
 
-Two codes of a column are as unlike as the records that have them are in the other columns: the
-total variation between the distributions of another column given the one code and given the other,
+Two codes of a column are as dissimilar as the records that have them are in the other columns: the
+total variation between the distributions of another column given one code and given the other,
 averaged over the other columns (numeric ones cut into bins). A numeric column weighs as much as
-its bins are unlike. Senavirathne and Torra use it as equation (2): ``w (x - y) ** 2 + delta`` on
-values scaled to [0, 1]; the original squares all of it: ``(w (x - y)) ** 2 + delta ** 2``.
+its bins are dissimilar. Senavirathne and Torra use it as equation (2): ``w (x - y) ** 2 + delta``
+on values scaled to [0, 1]; the original squares all of it: ``(w (x - y)) ** 2 + delta ** 2``.
 
 A missing value is a code, or a bin, of its own. A numeric value and a missing one differ by the
 delta of their bins, two missing ones by 0.
@@ -29,7 +29,7 @@ def ahmad_dey(
 ) -> MixedRecords:
     """Records under the dissimilarity of Ahmad and Dey; missing values are NaN or negative codes.
 
-    ``original`` asks for the squared form of the original instead of equation (2) of Senavirathne
+    ``original`` selects the squared form of the original instead of equation (2) of Senavirathne
     and Torra. ``bins`` of equal width cut a numeric column to compare it with others.
     """
     cut = [equal_width(column, bins) for column in numeric.T]
@@ -42,7 +42,7 @@ def ahmad_dey(
         if spread > 0:
             weight = significance(deltas[column], binned)
             weights[column] = (weight / spread) ** 2 if original else weight / spread**2
-    # A numeric column with missing values gets a companion in which only missing and not differ.
+    # A numeric column with missing values gets a companion in which only missing or not differs.
     gaps = [column for column, binned in enumerate(cut) if (binned < 0).any()]
     companions = [_only_last(deltas[column]) for column in gaps]
     tables = deltas[len(cut) :] + companions
@@ -58,9 +58,9 @@ def ahmad_dey(
 
 
 def ahmad_dey_deltas(codes: Sequence[Codes]) -> list[Floats]:
-    """How unlike the codes of each column are: ``deltas[column][a, b]``.
+    """The dissimilarity of the codes of each column: ``deltas[column][a, b]``.
 
-    Numeric columns are cut into bins. Without another column to compare with, different codes
+    Numeric columns are cut into bins. Without another column for comparison, distinct codes
     differ by 1.
     """
     levels = [int(column.max(initial=0)) + 1 for column in codes]
@@ -79,7 +79,7 @@ def ahmad_dey_deltas(codes: Sequence[Codes]) -> list[Floats]:
 def significance(deltas: Floats, binned: Codes) -> float:
     """The weight of a numeric column: the mean delta of two of its bins that hold records.
 
-    A negative bin, where a value is missing, does not count; with fewer than two bins it is 0.
+    A negative bin, for a missing value, does not count; with fewer than two bins it is 0.
     """
     held = np.unique(binned[binned >= 0])
     if len(held) < 2:
@@ -89,7 +89,7 @@ def significance(deltas: Floats, binned: Codes) -> float:
 
 
 def equal_width(values: Floats, bins: int) -> Codes:
-    """The bin of each value, of equally wide bins between the extremes; -1 where it is NaN."""
+    """The bin of each value, among equally wide bins between the extremes; -1 if it is NaN."""
     there = ~np.isnan(values)
     binned = np.full(len(values), -1, np.int64)
     present = values[there]
@@ -101,7 +101,7 @@ def equal_width(values: Floats, bins: int) -> Codes:
 
 
 def _total_variation(counts: Integers) -> Floats:
-    """Between the shares in each two rows of a table of counts; an empty row has shares of 0."""
+    """The value between the shares in each two rows of counts; an empty row has shares of 0."""
     totals = counts.sum(axis=1, keepdims=True)
     shares = counts / np.maximum(totals, 1)
     return np.array([np.abs(shares - row).sum(axis=1) / 2 for row in shares])

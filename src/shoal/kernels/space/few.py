@@ -1,4 +1,4 @@
-"""How unlike a record is to a few others, by numpy: what a tree finds, without compiling one."""
+"""Distances of a record to a few others with numpy: as by a tree, without compiling one."""
 
 from __future__ import annotations
 
@@ -11,15 +11,14 @@ from shoal.kernels.compile import as_python, is_small
 from shoal.kernels.space.mixed_distance import Query, empty_query, set_query
 from shoal.kernels.space.mixed_records import MixedRecords
 
-_COST = 200  # comparisons of two values that numpy makes in a step of Python
+_COST = 200  # comparisons of two values that numpy makes per step of Python
 
 
 class Few:
-    """Records that a query is compared with, one after the other, in the order of their rows.
+    """Records with which a query is compared, one after the other, in the order of their rows.
 
-    Distances are added up in the order in which
-    :func:`~shoal.kernels.space.mixed_distance.distances` adds them, and are the same to the last
-    bit.
+    Distances are added up in the same order as in
+    :func:`~shoal.kernels.space.mixed_distance.distances`, and are equal to the last bit.
     """
 
     def __init__(self, records: MixedRecords) -> None:
@@ -33,7 +32,7 @@ class Few:
         self._set_query(self.query, records, row)
 
     def distances(self, rows: Integers) -> Floats:
-        """How unlike the query is to some rows."""
+        """The dissimilarity of the query to some rows."""
         query, measure = self.query, self._records.measure
         values, codes = self._records.values, self._records.codes
         numeric, shared = len(values), np.zeros(len(rows), np.int64)
@@ -59,5 +58,5 @@ class Few:
 
 
 def are_few(columns: int, queries: float, candidates: float) -> bool:
-    """Whether so many queries with so many candidates are not worth compiling a tree for."""
+    """Whether so many queries with so many candidates are not worth compiling a tree."""
     return is_small(queries * (columns + 2) * (candidates / _COST + 10))

@@ -1,4 +1,4 @@
-"""Records in the order of the leaves of a kd-tree: what is near in space is near in the order.
+"""Records in the order of the leaves of a kd-tree: near in space means near in the order.
 
 Each part is cut across its longest side, down to leaves of equal size. Every cut falls on a power
 of two of leaves, so that any aligned run of 2, 4, 8, 16, … leaves is one box of the tree, and the
@@ -52,11 +52,11 @@ def _cut_all(
 
 @njit(cache=True)
 def _cut(copies: Singles, bits: npt.NDArray[np.uint32], order: Rows, keys: Keys, rank: int) -> None:
-    """Bring the ``rank`` lowest along the longest side to the front; ties by row."""
+    """Move the ``rank`` lowest along the longest side to the front; ties by row."""
     column = _longest_side(copies, order)
     for i in range(len(order)):
         word = np.uint64(bits[order[i], column])
-        # Order-preserving: negative floats have all bits turned, others the sign only.
+        # Order-preserving: negative floats have all bits inverted, others only the sign.
         word ^= _WORD if word & _SIGN else _SIGN
         keys[i] = word << _HALF | np.uint64(order[i])
     _select(keys, len(order), rank)
@@ -96,7 +96,7 @@ def _select(keys: Keys, size: int, rank: int) -> None:
             at += step
         keys[at], keys[high - 1] = keys[high - 1], pivot
         at = low
-        for i in range(low, high - 1):  # no branch: the processor could not foretell it
+        for i in range(low, high - 1):  # no branch: the processor could not predict it
             key = keys[i]
             keys[i] = keys[at]
             keys[at] = key

@@ -1,8 +1,8 @@
-"""The mean of numeric and the mode of nominal columns of records that become fewer.
+"""The mean of numeric and the mode of nominal columns of a shrinking set of records.
 
 Sums are kept as pairs of floats (Møller's and Knuth's two-sum), whose error is far below the last
 bit of a mean, so that a centroid does not depend on the order in which records left. Modes are
-kept by a tournament of the codes of a column: the code with more records goes on, of equal ones
+kept by a tournament of the codes of a column: the code with more records advances, in a tie
 the lower.
 """
 
@@ -20,13 +20,13 @@ from shoal.kernels.space.mixed_records import MixedRecords
 
 
 class Centroid(NamedTuple):
-    """What is left of each column. Nominal columns have their places one after the other."""
+    """What remains of each column. Nominal columns have their places one after the other."""
 
     sums: Floats  # high and low part by numeric column
     counts: Integers  # values by numeric, then nominal column
     tallies: Integers  # records by given code
-    winners: Integers  # a tournament per nominal column: its winner is at 1, its codes end it
-    firsts: Integers  # where the codes of each nominal column start in what is by code or rank
+    winners: Integers  # a tournament per nominal column: winner at 1, codes at the end
+    firsts: Integers  # where each nominal column starts in arrays by code or rank
     seats: Integers  # where the tournament of each nominal column starts
     code_of: Integers  # the given code by rank
     rank_of: Integers  # the rank by given code
@@ -72,7 +72,7 @@ def _count(centroid: Centroid, records: MixedRecords) -> None:
 
 @njit(cache=True)
 def _play(centroid: Centroid, column: int, seat: int) -> int:
-    """Let the winners of two seats play for the seat above; give who wins."""
+    """Let the winners of two seats compete for the seat above; returns the winner."""
     tallies, winners = centroid.firsts[column], centroid.seats[column]
     left = centroid.winners[winners + 2 * seat]
     right = centroid.winners[winners + 2 * seat + 1]
@@ -84,7 +84,7 @@ def _play(centroid: Centroid, column: int, seat: int) -> int:
 
 @njit(cache=True)
 def _move(centroid: Centroid, records: MixedRecords, row: int, sign: int) -> None:
-    """Add a record to the sums and tallies, or take it away."""
+    """Add a record to the sums and tallies, or remove it."""
     numeric = len(records.values)
     for column in range(len(centroid.counts)):
         at = records.measure.presence[column]
@@ -112,7 +112,7 @@ def _add(sums: Floats, column: int, value: float) -> None:
 
 @njit(cache=True)
 def leave(centroid: Centroid, records: MixedRecords, row: int) -> None:
-    """Take a record away."""
+    """Remove a record."""
     _move(centroid, records, row, np.int64(-1))
     numeric = len(records.values)
     for column in range(len(centroid.seats) - 1):
@@ -124,7 +124,7 @@ def leave(centroid: Centroid, records: MixedRecords, row: int) -> None:
         while seat > 1:
             seat //= 2
             before = centroid.winners[centroid.seats[column] + seat]
-            # Only a winner that got weaker can lose its seat.
+            # Only a winner that became weaker can lose its seat.
             if before != code:
                 break
             _play(centroid, column, seat)
@@ -132,7 +132,7 @@ def leave(centroid: Centroid, records: MixedRecords, row: int) -> None:
 
 @njit(cache=True)
 def set_centroid(query: Query, centroid: Centroid) -> None:
-    """Make the centroid the query; a column of which no value is left is missing."""
+    """Make the centroid the query; a column without any remaining value is missing."""
     numeric = len(query.values)
     for column in range(len(query.has)):
         count = centroid.counts[column]

@@ -1,12 +1,12 @@
-"""How unlike a record of mixed type is to sixteen others, or to sixteen boxes of others.
+"""Dissimilarities of a record of mixed type to sixteen others, or to sixteen boxes of others.
 
 A dissimilarity is a sum over columns, divided by the number of columns that both records have
 (Gower) or not (Ahmad and Dey). A numeric column adds ``weight * |x - y|`` or
-``weight * (x - y) ** 2``; a nominal column adds 1 where the codes differ, or an entry of its
-table. Numeric and nominal columns are added up apart, each in their order, so that every result
-can be repeated bit by bit.
+``weight * (x - y) ** 2``; a nominal column adds 1 if the codes differ, or an entry of its
+table. Numeric and nominal columns are summed separately, each in their order, so that every result
+can be reproduced bit by bit.
 
-A box holds the least and the greatest value of every column of many records. Rounding keeps
+A box holds the least and the greatest value of every column of many records. Rounding preserves
 order, so a bound that is added up like a distance is never wrong, not even in the last bit.
 """
 
@@ -23,23 +23,23 @@ from shoal.kernels.lanes import WIDTH, choose, floats, integers, load, look_up
 
 Codes = npt.NDArray[np.unsignedinteger[Any]]
 
-_SLACK = 1e-12  # far above what rounding does to a sum of some thousand terms
+_SLACK = 1e-12  # far above the rounding error of a sum of some thousand terms
 
 
 class Measure(NamedTuple):
     """What each column adds to the dissimilarity of two records.
 
-    Values that can be missing have a further column of codes, after the nominal ones: 1 where
-    there is a value, 0 where it is missing and adds nothing.
+    Values that can be missing have a further column of codes, after the nominal ones: 1 if
+    there is a value, 0 if it is missing and adds nothing.
     """
 
     weights: Floats  # of the numeric columns
     squared: bool  # weight * (x - y) ** 2 and not weight * |x - y|
-    mean: bool  # divided by the number of columns that both have; 1.0 where there is none
-    tables: Floats  # of the nominal columns, one after the other; empty where it is 0 or 1
+    mean: bool  # divided by the number of columns that both have; 1.0 if none
+    tables: Floats  # of the nominal columns in turn; empty if it is 0 or 1
     starts: Integers  # where the table of each nominal column starts
     levels: Integers  # how many codes each nominal column has
-    unshared: Integers  # from which code on no two records have the same; or as many as levels
+    unshared: Integers  # the first code that no two records share; or the number of levels
     spans: Codes  # how to find the windows that cover so many codes: see :func:`_greatest`
     bases: Integers  # where spans and windows of each nominal column start, in two rows
     presence: Integers  # of numeric, then nominal columns: its further column, or -1
@@ -52,9 +52,9 @@ class Query(NamedTuple):
     values: Floats
     codes: Codes
     has: Flags  # of numeric, then nominal columns: whether there is a value
-    middle_values: Floats  # of a record in the midst of all others
+    middle_values: Floats  # of a record in the middle of all others
     middle_codes: Codes
-    windows: Floats  # extremes of its rows in the tables over 1, 2, 4, … neighbouring codes
+    windows: Floats  # extremes of its rows in the tables over 1, 2, 4, … adjacent codes
     more_windows: Floats  # the same of another quantity
     room: Floats  # for 16 distances or bounds
 
@@ -95,8 +95,8 @@ def distances(query: Query, measure: Measure, values: Floats, codes: Codes, leaf
 
 @njit(cache=True, forceinline=True)
 def partial_sums(query: Query, measure: Measure, values: Floats, codes: Codes, leaf: int) -> Any:
-    """For 16 records the sums over numeric and over nominal columns; how many columns count."""
-    # Columns that nobody lacks are most of them, and need neither choice nor count by record.
+    """For 16 records, the sums over numeric and over nominal columns, and the number of columns."""
+    # Most columns have no missing values, and need neither selection nor counting by record.
     sums, shared, always = floats(0.0), integers(0), 0
     numeric = len(query.values)
     for column in range(numeric):
@@ -128,7 +128,7 @@ def partial_sums(query: Query, measure: Measure, values: Floats, codes: Codes, l
 
 @njit(cache=True, forceinline=True)
 def _have(codes: Codes, index: int, row: int) -> Any:
-    """Where a row of presence is not 0; everywhere, if there is no such row."""
+    """Where a row of presence is not 0; everywhere if there is no such row."""
     if row < 0:
         return integers(0) == 0
     return load(codes, index, row) != 0
@@ -145,10 +145,10 @@ def _finished(sums: Any, shared: Any, measure: Measure) -> Any:
 def lower_bounds(
     query: Query, measure: Measure, edges: Singles, code_edges: Codes, node: int
 ) -> Any:
-    """What the dissimilarities of the query and the records in 16 boxes do not fall below.
+    """Lower bounds of the dissimilarities of the query and the records in 16 boxes.
 
-    A column that only some records of a box have adds nothing, but counts as shared. Where
-    ``measure.unshared`` is set, a record that the query was taken from is not meant.
+    A column that only some records of a box have adds nothing, but counts as shared. If
+    ``measure.unshared`` is set, the query's own record is not considered.
     """
     sums, shared = floats(0.0), integers(0)
     numeric = len(query.values)
@@ -187,13 +187,13 @@ def lower_bounds(
 def upper_bounds(
     query: Query, measure: Measure, edges: Singles, code_edges: Codes, node: int
 ) -> Any:
-    """What the dissimilarities of the query and the records in 16 boxes do not rise above.
+    """Upper bounds of the dissimilarities of the query and the records in 16 boxes.
 
-    The smallest of three bounds. The first adds up the furthest edges of the box. The second
-    starts from the greatest sum of a record in the box and the middle, and adds what each column
-    can gain when the query takes the place of the middle: ``d(x, query) - d(x, middle)`` is
-    greatest at an edge. It is far tighter where the box is wide and the query is like the middle.
-    The third takes the better of the two for numeric and for nominal columns apart.
+    This is the smallest of three bounds. The first adds up the furthest edges of the box. The
+    second starts from the greatest sum of a record in the box and the middle, and adds what each
+    column can gain when the query replaces the middle: ``d(x, query) - d(x, middle)`` is
+    greatest at an edge. It is far tighter if the box is wide and the query is like the middle.
+    The third takes the better of the two for numeric and for nominal columns separately.
     """
     numeric = len(query.values)
     sums, gains, shared, unsure = floats(0.0), floats(0.0), integers(0), integers(0)
@@ -247,7 +247,7 @@ def upper_bounds(
     # Only the first bound is added up like a distance; the others need room for rounding.
     sums = sums + differing
     lifted = choose(lifted < apart, lifted, apart) + _SLACK * measure.largest * len(query.has)
-    # A column that only some records have counts as different as can be, and as shared.
+    # A column that only some records have counts as maximally different, and as shared.
     perhaps = (sums + floats(unsure) * measure.largest) * (1.0 + _SLACK)
     sums = choose(unsure == 0, choose(lifted < sums, lifted, sums), perhaps)
     return _finished(sums, shared, measure)
@@ -255,10 +255,10 @@ def upper_bounds(
 
 @njit(cache=True)
 def open_windows(query: Query, measure: Measure, upper: bool) -> None:
-    """Prepare for upper or lower bounds where there are tables.
+    """Prepare for upper or lower bounds if there are tables.
 
-    For upper bounds the windows hold the greatest entries and the greatest gains over the middle;
-    for lower bounds the least entries, with the sign turned.
+    For upper bounds, the windows hold the greatest entries and the greatest gains over the middle;
+    for lower bounds, the least entries with the sign reversed.
     """
     for column in range(len(query.codes)):
         levels = measure.levels[column]
@@ -280,10 +280,10 @@ def open_windows(query: Query, measure: Measure, upper: bool) -> None:
 
 @njit(cache=True, forceinline=True)
 def _greatest(windows: Floats, measure: Measure, code_edges: Codes, node: int, column: int) -> Any:
-    """The greatest of what the codes in each of 16 boxes have in the windows.
+    """The greatest value in the windows among the codes in each of 16 boxes.
 
-    Two windows as wide as the largest power of two cover all codes of a box. ``spans`` says, for
-    each number of codes, where these windows start for code 0, and where for the last code.
+    Two windows as wide as the largest power of two cover all codes of a box. For each number of
+    codes, ``spans`` has the start of these windows for code 0 and for the last code.
     """
     first, last = load(code_edges, node, 2 * column), load(code_edges, node, 2 * column + 1)
     first = choose(first > last, last, first)  # a box without records

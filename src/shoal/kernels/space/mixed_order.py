@@ -1,8 +1,8 @@
-"""The order of records of mixed type in a tree: alike ones together.
+"""The order of records of mixed type in a tree: similar ones together.
 
-Records with the same values missing are kept apart from others. Each part is then halved, again
-and again, until a leaf can hold it: in the column where that brings its records together most,
-judged by some pairs of them, and at a boundary between two values if there is one near the middle.
+Records with the same missing values are kept apart from others. Each part is then halved
+repeatedly until a leaf can hold it: in the column where that brings its records together most,
+estimated from some pairs of them, and at a boundary between two values if one is near the middle.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from shoal.kernels.compile import njit
 from shoal.kernels.lanes import WIDTH
 from shoal.kernels.space.mixed_records import MixedRecords
 
-_FEWEST = WIDTH // 4  # leaves or nodes in a node, unless there are not as many
-_PAIRS = 32  # that are compared to choose a column
+_FEWEST = WIDTH // 4  # leaves or nodes in a node, unless there are fewer
+_PAIRS = 32  # pairs compared to choose a column
 
 
 def leaf_starts(records: MixedRecords, rows: Integers) -> tuple[Integers, Integers, Integers]:
     """The given rows, which ascend, in the order of leaves; where leaves start; after how many
-    halvings they were parted from what is before them."""
+    halvings they were separated from what is before them."""
     patterns = records.patterns[rows]
     order = np.argsort(patterns, kind="stable")
     rows = rows[order]
@@ -34,7 +34,7 @@ def leaf_starts(records: MixedRecords, rows: Integers) -> tuple[Integers, Intege
 
 
 def run_starts(depths: Integers) -> Integers:
-    """Where to part leaves or nodes into runs of 4 to 16, at the earliest halvings."""
+    """Where to divide leaves or nodes into runs of 4 to 16, at the earliest halvings."""
     is_start = np.zeros(len(depths), np.bool_)
     is_start[0] = True
     _part(depths, is_start)
@@ -57,7 +57,7 @@ def _part(depths: Integers, is_start: Flags) -> None:
                 ):
                     cut = at
             is_start[cut] = True
-            # The larger side waits, so that never more than log2(all) do; so it is below.
+            # The larger side waits below, so that never more than log2(all) wait.
             if cut - first > last - cut:
                 waiting[0, count], waiting[1, count], first = first, cut, cut
             else:
@@ -101,7 +101,7 @@ def _widest(records: MixedRecords, rows: Integers, first: int, last: int) -> int
     """The column whose halving brings records together most, nominal ones counted last; or -1.
 
     Halving a numeric column halves the mean difference of two records. Halving a nominal one
-    doubles how often two agree, as far as they can: a column of all different codes is no help.
+    doubles how often two agree, as far as possible: a column of all distinct codes does not help.
     """
     values, codes, measure = records.values, records.codes, records.measure
     numeric, half = len(values), (last - first) // 2
@@ -136,7 +136,7 @@ def _widest(records: MixedRecords, rows: Integers, first: int, last: int) -> int
 def _sort(
     held: Any, column: int, rows: Integers, first: int, last: int, room: Integers, sample: Floats
 ) -> int:
-    """Put rows with low values before those with high ones; give where to cut."""
+    """Put rows with low values before those with high ones; returns where to cut."""
     half = (last - first) // 2
     pivot = _sampled_median(held, column, rows, first, half, sample)
     low, equal = first, 0

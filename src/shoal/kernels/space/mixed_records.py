@@ -1,7 +1,7 @@
-"""Records of mixed type as the kernels want them: by column, ranked, missing values marked.
+"""Records of mixed type in the form that kernels need: by column, ranked, missing values marked.
 
-Codes are replaced by ranks, 0 the most frequent of its column: ordinary values of a column are
-then neighbours, and so are rare ones, which is what makes the boxes of a tree tell them apart.
+Codes are replaced by ranks, 0 for the most frequent of its column. Ordinary values of a column are
+then adjacent, and so are rare ones, which helps the boxes of a tree to separate them.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from shoal.kernels.lanes import WIDTH
 from shoal.kernels.points.mdav import within_range
 from shoal.kernels.space.mixed_distance import Codes, Measure, spans_of
 
-_RARE = 2 * WIDTH  # a pattern of missing values that fewer records have is not kept apart
+_RARE = 2 * WIDTH  # rarer patterns of missing values are not kept apart
 
 
 class MixedRecords(NamedTuple):
     """Records and how they are compared, made by :func:`mixed_records` or :func:`gower`."""
 
-    values: Floats  # numeric columns by records; any value where missing
-    codes: Codes  # ranks of nominal columns, then presence, by records; 0 where missing
-    patterns: Integers  # which values a record lacks, numbered; rare patterns have one number
+    values: Floats  # numeric columns by records; any value if missing
+    codes: Codes  # ranks of nominal columns, then presence, by records; 0 if missing
+    patterns: Integers  # number of a record's missing values; rare patterns share one
     ranked: Integers  # the given codes of nominal columns by rank, one column after the other
     measure: Measure
 
@@ -35,10 +35,10 @@ class MixedRecords(NamedTuple):
 def gower(numeric: Floats, codes: npt.NDArray[Any]) -> MixedRecords:
     """Records under Gower's dissimilarity (1971): the mean over the columns that both have.
 
-    A numeric column adds ``|x - y| / range``, 0 where the range is 0; a nominal column adds 1 where
+    A numeric column adds ``|x - y| / range``, 0 if the range is 0; a nominal column adds 1 if
     the codes differ.
     """
-    # of values that are there: fmax and fmin pass over those that are missing
+    # over present values: fmax and fmin skip those that are missing
     ranges = np.fmax.reduce(numeric, axis=0, initial=-np.inf)
     ranges = ranges - np.fmin.reduce(numeric, axis=0, initial=np.inf)
     weights = np.divide(1.0, ranges, out=np.zeros_like(ranges), where=ranges > 0)
@@ -65,7 +65,7 @@ def mixed_records(
     A difference of 1 in a numeric column adds its weight; ``squared`` squares differences first.
     Two codes of a nominal column add their entry of its table, which is symmetric, not negative,
     and 0 for equal codes; without tables different codes add 1. A missing value adds nothing.
-    ``mean`` divides a sum by the number of columns that both records have; it is 1 where there is
+    ``mean`` divides a sum by the number of columns that both records have; it is 1 if there are
     none.
     """
     given = codes.T
@@ -78,11 +78,11 @@ def mixed_records(
         if not there.all():
             column[~there] = column[there].min(initial=np.inf) if there.any() else 0.0
         if weight == 0:
-            column[:] = 0.0  # what adds nothing anyway must not overflow either
+            column[:] = 0.0  # what adds nothing must not overflow either
     levels = [int(column.max(initial=0)) + 1 for column in given]
     if tables is not None:
         levels = [len(table) for table in tables]
-    # Where there are tables, the windows of a column must be within reach of a code, too.
+    # With tables, the windows of a column must be within reach of a code, too.
     reach = [size * (size.bit_length() if tables else 1) for size in levels]
     code_type = np.uint16 if max(reach, default=0) <= 2**16 else np.uint32
     ranks, order = _ranked(given, has[len(values) :], levels, len(gaps), code_type)
@@ -107,10 +107,10 @@ def mixed_records(
 
 
 def with_unshared_codes(records: MixedRecords) -> MixedRecords:
-    """The same records for searches in which nobody is compared with themselves.
+    """The same records, for searches in which no record is compared with itself.
 
-    Codes that one record has alone differ from all others. A bound that knows it is tight even
-    where a column has a million different values; without it, such a column hides all others.
+    Codes that only one record has differ from all others. A bound that uses this is tight even
+    if a column has a million distinct values; without it, such a column hides all others.
     """
     measure = records.measure
     unshared = measure.levels.copy()
@@ -140,7 +140,7 @@ def _ranked(
 
 
 def _patterns(presence: Codes) -> Integers:
-    """For each record which of the columns it has, numbered; the rare ones share one number."""
+    """The pattern of present columns of each record, numbered; rare ones share one number."""
     labels = np.zeros(presence.shape[1], np.int64)
     for start in range(0, len(presence), 32):
         keys = labels.astype(np.uint64) << np.uint64(32)
@@ -154,9 +154,9 @@ def _patterns(presence: Codes) -> Integers:
 
 
 class ByRecord(NamedTuple):
-    """Records as ``MixedRecords`` has them, but by record, then column.
+    """Records as in ``MixedRecords``, but by record, then column.
 
-    A pair is then in few places of the memory.
+    A pair then occupies few places in memory.
     """
 
     values: Floats
@@ -172,7 +172,7 @@ def by_record(records: MixedRecords) -> ByRecord:
 
 @njit(cache=True)
 def pair_gap(records: ByRecord, one: int, two: int) -> float:
-    """The dissimilarity of two records, to the last bit that of a search."""
+    """The dissimilarity of two records, equal to that of a search to the last bit."""
     values, codes, measure = records
     numeric, sums, differing, shared = values.shape[1], 0.0, 0.0, 0
     for column in range(len(measure.presence)):

@@ -2,14 +2,13 @@
 
 Leaves hold up to 16 records and nodes up to 16 leaves or nodes, each with a box around its
 records. A query meets 16 at once. The most promising child is entered first, and a child that
-cannot hold anything better than what was found is never entered. What is found is what a scan
-over all records finds, ties going to the lower row.
+cannot hold anything better than what was found is never entered. The result is that of a scan
+over all records, with ties going to the lower row.
 
 Edges of boxes are rounded outwards to 32 bits, which halves the memory that a query reads.
 
-:func:`scan` looks at every record instead, sixteen at a time, and finds the same. It is faster
-where the boxes of a tree say little: many columns that do not depend on each other, few records,
-large groups.
+:func:`scan` reads every record instead, sixteen at a time, with the same result. It is faster
+if the boxes of a tree separate little: many independent columns, few records, large groups.
 """
 
 from __future__ import annotations
@@ -36,16 +35,16 @@ from shoal.kernels.space.mixed_distance import (
 from shoal.kernels.space.mixed_order import leaf_starts, run_starts
 from shoal.kernels.space.mixed_records import MixedRecords
 
-_SAMPLE = 1_000  # records that the middle is taken from
-_NO_CODE = 2**32 - 1  # not less than any code, whatever their type
+_SAMPLE = 1_000  # records from which the middle is taken
+_NO_CODE = 2**32 - 1  # at least as large as any code of any type
 _LARGEST = np.finfo(np.float32).max
 
 GONE = np.inf
 """The row of a lane without a record."""
 CHILD, PARENT, LANE = 0, 1, 2
-"""What ``Tree.links`` has of a leaf or node."""
+"""The fields of ``Tree.links`` for a leaf or node."""
 SCORE, ROW, ENTRY = 0, 1, 2
-"""What ``Tree.queue`` has of a leaf or node."""
+"""The fields of ``Tree.queue`` for a leaf or node."""
 
 
 class Tree(NamedTuple):
@@ -62,9 +61,9 @@ class Tree(NamedTuple):
     code_edges: Codes
     links: Integers  # first child, parent and lane there of each leaf, then of each node
     places: Integers  # leaf * 16 + lane of each row
-    worn: Flags  # leaves from which records are gone, while boxes still stand
+    worn: Flags  # leaves that lost records since their boxes were computed
     query: Query
-    queue: Floats  # what is still to be entered, the best last: score, lowest row, entry
+    queue: Floats  # entries still to visit, the best last: score, lowest row, entry
 
 
 def grow(records: MixedRecords, rows: Integers) -> Tree:
@@ -80,7 +79,7 @@ def grow(records: MixedRecords, rows: Integers) -> Tree:
 
 
 def empty_tree(records: MixedRecords, leaves: int, links: Integers, room: int) -> Tree:
-    """So many leaves under nodes, and room to queue in; there are no records in them yet."""
+    """So many leaves under nodes, and room for a queue; without any records yet."""
     columns, code_columns = len(records.values), len(records.codes)
     nodes, code_type = links.shape[1] - leaves, records.codes.dtype
     return Tree(
@@ -97,7 +96,7 @@ def empty_tree(records: MixedRecords, leaves: int, links: Integers, room: int) -
 
 
 def _link(depths: Integers) -> tuple[Integers, int]:
-    """The links of leaves parted at some depths, and on how many levels they and nodes lie.
+    """The links of leaves separated at some depths, and the number of levels of leaves and nodes.
 
     Entries are numbered level by level, the leaves first and the root last.
     """
@@ -115,7 +114,7 @@ def _link(depths: Integers) -> tuple[Integers, int]:
 
 
 def _set_middle(query: Query, records: MixedRecords, rows: Integers) -> None:
-    """Medians and modes of some rows; any record would do, this one makes bounds tight."""
+    """Medians and modes of some rows; any record would do, but this one makes bounds tight."""
     some = rows[:: -(-len(rows) // _SAMPLE)]
     for column, at in enumerate(records.measure.presence):
         have = some if at < 0 else some[records.codes[at, some] != 0]
@@ -163,7 +162,7 @@ def compare_all(tree: Tree, measure: Measure, found: Floats) -> None:
 
 @njit(cache=True)
 def forget(tree: Tree, row: int) -> None:
-    """Take a row out of its leaf, whose boxes are then to be tightened."""
+    """Remove a row from its leaf, whose boxes must then be tightened."""
     leaf, lane = tree.places[row] // WIDTH, tree.places[row] % WIDTH
     tree.values[leaf, tree.values.shape[1] - 3, lane] = GONE
     tree.worn[leaf] = True
@@ -171,7 +170,7 @@ def forget(tree: Tree, row: int) -> None:
 
 @njit(cache=True)
 def tighten(tree: Tree, leaf: int) -> None:
-    """Make the boxes around a leaf fit what is in it."""
+    """Make the boxes around a leaf fit its content."""
     edges, links, numeric = tree.edges, tree.links, tree.values.shape[1] - 3
     rows = load(tree.values, leaf, numeric)
     held = rows < GONE
@@ -199,7 +198,7 @@ def tighten(tree: Tree, leaf: int) -> None:
 
 @njit(cache=True, forceinline=True)
 def _climb(edges: Any, links: Integers, entry: int, edge: int, value: Any, is_low: bool) -> None:
-    """Set an edge of a leaf or node in its parent, and go on there, while it changes."""
+    """Set an edge of a leaf or node in its parent, and continue there while it changes."""
     first_node = links.shape[1] - len(edges)
     while links[PARENT, entry] >= 0:
         above, lane = links[PARENT, entry], links[LANE, entry]
@@ -262,9 +261,9 @@ def furthest(tree: Tree, measure: Measure) -> tuple[int, int]:
 
 @njit(cache=True)
 def nearest(tree: Tree, measure: Measure, but: int, gaps: Floats, found_rows: Floats) -> int:
-    """The rows that are nearest to the query, but for one, and their distances.
+    """The rows that are nearest to the query, except one, and their distances.
 
-    They come as a heap, the furthest of them first. There must be enough. Gives how many leaves
+    They come as a heap, the furthest of them first. There must be enough. Returns how many leaves
     and nodes the query met.
     """
     query, queue, leaves, rows = tree.query, tree.queue, len(tree.values), tree.values.shape[1] - 3
@@ -300,9 +299,9 @@ def nearest(tree: Tree, measure: Measure, but: int, gaps: Floats, found_rows: Fl
 
 @njit(cache=True)
 def list_nearest(tree: Tree, records: MixedRecords, start: int, end: int, near: Any) -> None:
-    """Write the neighbours of the records of some leaves into their rows of a list, nearest first.
+    """Write the neighbors of the records of some leaves into their rows of a list, nearest first.
 
-    There must be enough. Of records that are equally near the lowest rows are listed.
+    There must be enough. Among equally near records, the lowest rows are listed.
     """
     gaps, found = np.empty(near.shape[1]), np.empty(near.shape[1])
     for leaf in range(start, end):
@@ -321,7 +320,7 @@ def list_nearest(tree: Tree, records: MixedRecords, start: int, end: int, near: 
 def await_children(
     tree: Tree, waiting: int, entry: int, bounds: Any, hits: int, sign: float
 ) -> int:
-    """Queue the children with a hit, last those with the greatest score and the lowest row."""
+    """Queue the children with a hit; the greatest score and the lowest row come last."""
     queue, edges, room, first = tree.queue, tree.edges, tree.query.room, tree.links[CHILD, entry]
     node, rows = entry - len(tree.values), edges.shape[1] - 4
     bottom, lane = waiting, 0
@@ -344,7 +343,7 @@ def await_children(
 
 @njit(cache=True, forceinline=True)
 def take(gaps: Floats, rows: Floats, gap: float, row: float) -> None:
-    """Put a row into the heap in place of the furthest, if it is nearer."""
+    """Replace the furthest row of the heap by a row, if it is nearer."""
     if gap > gaps[0] or (gap == gaps[0] and row > rows[0]):
         return
     at = 0
@@ -387,9 +386,9 @@ def scan(
     found_rows: Floats,
     want_furthest: bool,
 ) -> int:
-    """The rows nearest to the query, as ``nearest`` of a tree gives them; and the furthest row.
+    """The rows nearest to the query, as from ``nearest`` of a tree; and the furthest row.
 
-    One pass serves both. It goes round once from leaf ``first``: where that is near the query, few
+    One pass does both. It goes around once from leaf ``first``: if that is near the query, few
     others need a closer look. Without ``want_furthest`` the furthest row is -1.
     """
     query, rows = packed.query, packed.values.shape[1] - 3

@@ -1,4 +1,4 @@
-"""What several sets have in common, for many choices of one set from each of some families."""
+"""The common members of several sets, for many choices of one set from each of some families."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from shoal.kernels.compile import njit
 def common_members(
     chosen: Integers, starts: Integers, members: Integers, most: int
 ) -> tuple[Integers, Integers]:
-    """How many members chosen sets have in common, ``most`` where there are more, and the first.
+    """The number of common members of chosen sets, at most ``most``, and the first of them.
 
     ``chosen[i, family]`` is the set that choice ``i`` takes from each family. Set ``s`` has the
     members from ``starts[s]`` to below ``starts[s + 1]``, ascending.

@@ -1,13 +1,13 @@
 """Minimal sample uniques: the smallest sets of columns on which a record is alone.
 
-Alone is a record whose values no other person has. One that is alone on a set of columns is alone
-on every larger one. So the sets are gone through by size, and which records are alone on each set
-is kept for the next size: a record is minimally unique on a set where it is alone, and on no set
-with one column less.
+A record is alone if no other person has its values. A record that is alone on a set of columns is
+alone on every larger one. So the sets are processed by size, and the records that are alone on each
+set are kept for the next size: a record is minimally unique on a set if it is alone there, and on
+no set with one column less.
 
 The sets of one size are visited depth first. Each step splits the groups of records that agree so
-far by one more column, and leaves out whoever is alone: nobody meets such a record again. Whoever
-is alone on each column is in no set of several columns.
+far by one more column, and leaves out records that are alone: no record meets them again. A record
+that is alone on each column is in no set of several columns.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from shoal.kernels.compile import njit, python_if_small
 
 
 class MinimalUniques(NamedTuple):
-    """What was found: scores and shares of the columns in them by record, and sets by size."""
+    """The results: scores, and shares of the columns in them, by record; and sets by size."""
 
     scores: Floats
     contributions: Floats  # records × columns
     found: Integers  # how many sets of each size, over all records
-    smallest: Integers  # the size of the record's smallest set; 0 where it has none
+    smallest: Integers  # the size of the record's smallest set; 0 if it has none
 
     @classmethod
     def nothing(cls, codes: Codes, size: int) -> MinimalUniques:
@@ -39,29 +39,29 @@ class MinimalUniques(NamedTuple):
 
 
 class Sets(NamedTuple):
-    """All sets of one size: whom they are looked at for, and who is alone on them."""
+    """All sets of one size: the records to examine, and those that are alone on them."""
 
     codes: Codes
     single: Flags
     owners: Codes
     size: int
     weight: float
-    binomials: Integers  # in how many ways columns are chosen, which numbers the sets of a size
+    binomials: Integers  # number of ways to choose columns; it numbers the sets of a size
     rows: Codes  # the tuples that meet another one on some set of this size
-    before: Words  # who is alone on the sets of one column less, by set, a bit each
-    alone: Words  # the same for this size; one row for the last one, which nobody asks for
+    before: Words  # who is alone on the sets with one column less, by set, one bit each
+    alone: Words  # the same for this size; one unused row for the last one
     result: MinimalUniques
 
 
 def column_sets(columns: int, size: int) -> int:
-    """How many sets of at most so many columns there are."""
+    """The number of sets with at most so many columns."""
     return sum(math.comb(columns, k) for k in range(1, size + 1))
 
 
 def by_size(
     codes: Codes, single: Flags, size: int, weights: Floats, owners: Codes, result: MinimalUniques
 ) -> Iterator[Sets]:
-    """The sets of each size, the smallest first; who is alone is for the caller to find."""
+    """The sets of each size, the smallest first; the caller finds who is alone."""
     columns, tuples = codes.shape
     binomials = np.array(
         [[math.comb(n, k) for k in range(size + 1)] for n in range(columns + 1)], np.int64
@@ -78,7 +78,7 @@ def by_size(
 
 
 def _meeting(alone: Words, tuples: int) -> Codes:
-    """Who is not alone on every column."""
+    """The tuples that are not alone on every column."""
     everywhere = np.bitwise_and.reduce(alone, axis=0)
     apart = np.unpackbits(everywhere.view(np.uint8), count=tuples, bitorder="little")
     return np.flatnonzero(apart == 0).astype(np.int32)
@@ -89,9 +89,10 @@ def minimal_uniques(
 ) -> MinimalUniques:
     """Find all minimal sets of up to ``size`` columns on which a tuple is alone.
 
-    ``codes`` are different tuples, by column. A tuple is never alone, but met by others, unless it
-    is ``single``: only one person has it. ``weights[k]`` is what a set of k columns adds to the
-    score. Tuples with the same of ``owners`` are of one person only, and do not meet.
+    ``codes`` are distinct tuples, by column. A tuple is never alone unless it is ``single``, that
+    is, only one person has it; others can still meet it. ``weights[k]`` is what a set of k columns
+    adds to the score. Tuples with the same value in ``owners`` belong to only one person, and do
+    not meet.
     """
     result = MinimalUniques.nothing(codes, size)
     if not single.any():
@@ -113,8 +114,8 @@ class _Groups(NamedTuple):
 
     rows: Codes
     starts: Codes
-    stamps: Integers  # by value: in which turn it was counted
-    counts: Codes  # by value: how often it occurs, and whose it is, -1 of several
+    stamps: Integers  # by value: the turn in which it was counted
+    counts: Codes  # by value: how often it occurs, and its owner, -1 if several
 
 
 @python_if_small(_steps)
@@ -122,8 +123,8 @@ class _Groups(NamedTuple):
 def _look_at(sets: Any, values: int) -> None:
     """All sets of one size.
 
-    Those who are alone on all columns of a set but the last are not marked: whoever meets the set
-    as a part of a larger one has left them out by then.
+    Records that are alone on all columns of a set but the last are not marked: any larger set that
+    contains this set has already left them out.
     """
     codes, owners, size = sets.codes, sets.owners, sets.size
     columns, tuples = len(codes), len(sets.rows)
@@ -156,9 +157,9 @@ def _look_at(sets: Any, values: int) -> None:
 
 @njit(cache=True)
 def _count(column: Any, owners: Any, members: Any, stamps: Any, counts: Any, turn: int) -> None:
-    """How often each value occurs among the members, and whose it is: -1 where of several.
+    """How often each value occurs among the members, and its owner: -1 if there are several.
 
-    A count is of this turn if stamped so.
+    A count belongs to this turn if it is stamped so.
     """
     for row in members:
         value = column[row]
@@ -173,7 +174,7 @@ def _count(column: Any, owners: Any, members: Any, stamps: Any, counts: Any, tur
 
 @njit(cache=True)
 def _split(column: Any, owners: Any, groups: Any, into: Any, into_starts: Any, turn: int) -> int:
-    """Split each group by a column, without whoever is alone then; the number of new groups."""
+    """Split each group by a column, without records then alone; returns the new groups' number."""
     rows, starts, stamps, counts = groups
     made, end = 0, 0
     into_starts[0] = 0
@@ -181,7 +182,7 @@ def _split(column: Any, owners: Any, groups: Any, into: Any, into_starts: Any, t
         turn += 1
         members = rows[starts[group] : starts[group + 1]]
         _count(column, owners, members, stamps, counts, turn)
-        for row in members:  # a count becomes, as less than 0, the place of the next member
+        for row in members:  # a count becomes, below 0, the place of the next member
             value = column[row]
             if counts[1, value] >= 0:
                 continue
@@ -198,7 +199,7 @@ def _split(column: Any, owners: Any, groups: Any, into: Any, into_starts: Any, t
 
 @njit(cache=True)
 def _last_column(sets: Any, path: Any, groups: Any, turn: int) -> None:
-    """Who is alone on a set, and who minimally so."""
+    """Find who is alone on a set, and who minimally so."""
     rows, starts, stamps, counts = groups
     column, single, owners = sets.codes[path[-1]], sets.single, sets.owners
     before, alone = sets.before, sets.alone

@@ -1,7 +1,7 @@
 """How many people are unique in a population, estimated from the class sizes of a sample.
 
 All estimators take the numbers of classes of each size in a sample of a known share of the
-population, and give the share of the population that is alone in its class. They give NaN where
+population, and return the share of the population that is alone in its class. They return NaN if
 their equations have no solution.
 """
 
@@ -15,14 +15,14 @@ from shoal.kernels.arrays import Floats, Integers
 
 #: Shares of the population from which on Pitman's estimator is not the best one.
 _SMALL_SAMPLE = 0.1
-#: A larger population is no different for any sample.
+#: A larger population makes no difference for any sample.
 _MOST_PEOPLE = 1e300
-#: Minus the logarithm of a chance that is no different from none.
+#: Minus the logarithm of a chance that counts as zero.
 _NEVER = 750.0
 
 
 def estimated_share(class_sizes: Integers, fraction: float, estimator: str) -> float:
-    """The share that an estimator of this name finds, from the size of each class."""
+    """The share that the named estimator finds, from the size of each class."""
     estimate = {
         "dankar": dankar,
         "pitman": pitman,
@@ -35,8 +35,8 @@ def estimated_share(class_sizes: Integers, fraction: float, estimator: str) -> f
 def dankar(sizes: Integers, numbers: Integers, fraction: float) -> float:
     """The decision rule that chooses among the estimators by the sampling fraction.
 
-    Up to a tenth Pitman's, above it the smaller one of Zayatz' and that of the slide negative
-    binomial; Zayatz' where another has no solution.
+    Up to a tenth this is Pitman's, above it the smaller of Zayatz' and that of the slide negative
+    binomial; it is Zayatz' if another has no solution.
 
     References
     ----------
@@ -51,7 +51,7 @@ def dankar(sizes: Integers, numbers: Integers, fraction: float) -> float:
 
 
 def zayatz(sizes: Integers, numbers: Integers, fraction: float) -> float:
-    """Population classes are sized as those of the sample, and sampled without replacement.
+    """Population classes have the sizes of those in the sample; sampling without replacement.
 
     References
     ----------
@@ -64,10 +64,10 @@ def zayatz(sizes: Integers, numbers: Integers, fraction: float) -> float:
     people = float(min(round(min(records / fraction, _MOST_PEOPLE)), _MOST_PEOPLE))
     if people <= 1:
         return unique / records
-    # that all others of a class are missed, one after the other; from some size on none ever is
+    # that all others of a class are missed, one after the other; from some size on, none ever is
     rarely = -math.log1p(-min((records - 1) / (people - 1), 1 - 1e-16))
     most = min(int(sizes.max()), 2 + int(_NEVER / max(rarely, _NEVER / records)))
-    with np.errstate(divide="ignore"):  # where fewer are missed than a class has
+    with np.errstate(divide="ignore"):  # if fewer are missed than a class has
         left = np.maximum(people - 1 - np.arange(most - 1), 1.0)
         others_missed = np.log1p(-np.minimum((records - 1) / left, 1.0))
     logs = np.append(0.0, np.cumsum(others_missed))
@@ -117,7 +117,7 @@ def pitman(sizes: Integers, numbers: Integers, fraction: float) -> float:
 
 
 def slide_negative_binomial(sizes: Integers, numbers: Integers, fraction: float) -> float:
-    """Class sizes less 1 are negative binomial; people are sampled independently.
+    """Class sizes minus 1 are negative binomial; people are sampled independently.
 
     The two parameters are those with which the expected numbers of classes and of unique records
     in the sample are the observed ones.

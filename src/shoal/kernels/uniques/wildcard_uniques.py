@@ -1,9 +1,9 @@
-"""Minimal sample uniques where a missing value agrees with every value.
+"""Minimal sample uniques if a missing value agrees with every value.
 
 A tuple that is complete on a set of columns agrees there with its equals, and with every tuple
-that has its values with some of them missing: with k columns these are 2ᵏ keys, looked up in a
-hash table of all tuples on the set. A tuple with a missing value in a set is alone on it exactly
-where it is alone without that column, so no set of its with a missing value is minimal.
+that has some of its values missing: with k columns these are 2ᵏ keys, looked up in a hash table of
+all tuples on the set. A tuple with a missing value in a set is alone on the set exactly if it is
+alone without that column, so none of its sets with a missing value is minimal.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def wildcard_uniques(
 
     Parameters are those of :func:`~shoal.kernels.uniques.minimal_uniques.minimal_uniques`, with at
     least two tuples, and ``missing`` of shape (columns,): the code of a missing value in each
-    column; -1 where nothing is missing.
+    column; -1 if nothing is missing.
     """
     result = MinimalUniques.nothing(codes, size)
     slots = np.zeros(1 << (2 * codes.shape[1] - 1).bit_length(), np.int32)
@@ -39,7 +39,7 @@ def _look_at(sets: Any, missing: Any, slots: Any, salt: np.uint64) -> None:
     """All sets of one size."""
     codes, before, alone = sets.codes, sets.before, sets.alone
     columns, tuples = codes.shape
-    table = slots, np.empty(tuples, np.int32), salt  # keys, and whose each is
+    table = slots, np.empty(tuples, np.int32), salt  # keys and their owners
     path = np.arange(sets.size)
     parts = np.empty(sets.size, np.int64)
     while True:
@@ -63,7 +63,7 @@ def _look_at(sets: Any, missing: Any, slots: Any, salt: np.uint64) -> None:
 
 @njit(cache=True)
 def _advance(path: Any, columns: int) -> bool:
-    """The next set of as many columns; False after the last."""
+    """The next set with as many columns; False after the last."""
     size = len(path)
     at = size - 1
     while at >= 0 and path[at] == columns - size + at:
@@ -86,7 +86,7 @@ def _lacks(codes: Any, missing: Any, path: Any, row: int) -> bool:
 
 @njit(cache=True)
 def _note_keys(codes: Any, owners: Any, path: Any, table: Any) -> None:
-    """Fill the table with the first tuple of each key, and whose the key is: -1 of several."""
+    """Fill the table with the first tuple of each key, and the key's owner: -1 if several."""
     slots, holders, salt = table
     slots[:] = 0
     key = np.empty(len(path), np.int32)
@@ -103,7 +103,7 @@ def _note_keys(codes: Any, owners: Any, path: Any, table: Any) -> None:
 
 @njit(cache=True)
 def _is_met(codes: Any, missing: Any, path: Any, row: int, owner: int, table: Any) -> bool:
-    """Whether a tuple of somebody else has the values of a complete one, or misses some of them."""
+    """Whether another person's tuple has the values of a complete one, or misses some of them."""
     slots, holders, salt = table
     size = len(path)
     key = np.empty(size, np.int32)
@@ -122,7 +122,7 @@ def _is_met(codes: Any, missing: Any, path: Any, row: int, owner: int, table: An
 
 @njit(cache=True)
 def _find(codes: Any, path: Any, key: Any, slots: Any, salt: np.uint64) -> Any:
-    """The slot of a key, or the empty slot where it belongs."""
+    """The slot of a key, or the empty slot for it."""
     hashed = salt
     for code in key:
         hashed = (hashed + np.uint64(code)) * (salt | np.uint64(1))

@@ -1,4 +1,4 @@
-"""The distinct combinations of a table: what a search works on instead of its records."""
+"""The distinct combinations of a table: searches work on these instead of on the records."""
 
 from __future__ import annotations
 
@@ -21,36 +21,36 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Combinations:
-    """Which combinations of codes occur, and how often."""
+    """The combinations of codes that occur, with their counts."""
 
     codes: Labels  # [combination, quasi-identifier]
     counts: Integers  # the records with each combination
     of_row: npt.NDArray[Any]  # the combination of each record
     columns: list[Codes]
-    rows: Integers  # a row of the table, or of the population below it, with each combination
+    rows: Integers  # one row of table or population for each combination
     population: Integers | None = None  # the people of a population with each combination
-    times: Integers | None = None  # how many records each row stands for, if not one
+    times: Integers | None = None  # the number of records per row, if not one
 
     @property
     def records(self) -> int:
-        """How many records there are."""
+        """The number of records."""
         return len(self.of_row) if self.times is None else int(self.times.sum())
 
     def sums(self, labels: npt.NDArray[Any], count: int) -> Integers:
-        """How many records have each label, which each row has one of."""
+        """The number of records with each label; ``labels`` has one per row."""
         return np.bincount(labels, self.times, count).astype(np.int64, copy=False)
 
     def sum_of(self, rows: Flags) -> int:
-        """How many records the marked rows stand for."""
+        """The number of records that the marked rows represent."""
         return int(rows.sum() if self.times is None else self.times[rows].sum())
 
     def without(self, rows: Flags) -> Integers:
-        """How many records have each combination, without those of the marked rows."""
+        """The number of records with each combination, without the marked rows."""
         count = len(self.counts)
         return self.sums(np.where(rows, count, self.of_row), count + 1)[:-1]
 
     def with_secrets(self, secrets: Labels) -> Units:
-        """The distinct pairs of a combination and the sensitive values beside it."""
+        """The distinct pairs of a combination and its sensitive values."""
         from shoal.kernels.grouping import first_rows
 
         if not len(secrets) and self.population is None:
@@ -65,7 +65,7 @@ class Combinations:
 
 
 class Units(NamedTuple):
-    """What a search puts into classes: combinations with the sensitive values beside them."""
+    """What a search groups into classes: combinations with their sensitive values."""
 
     combination: Labels
     secrets: Labels
@@ -75,7 +75,7 @@ class Units(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Problem:
-    """All that a search is given; records come in only where what it found is spread over them."""
+    """All input of a search; records are used only when its result is spread over them."""
 
     names: Sequence[str]
     found: Combinations
@@ -90,12 +90,12 @@ class Problem:
 
     @cached_property
     def units(self) -> Units:
-        """The combinations; with sensitive values where they matter."""
+        """The combinations, with sensitive values if these matter."""
         return self.found.with_secrets(self.demand.secrets)
 
     @cached_property
     def base(self) -> Base:
-        """The combinations and units as the kernels of a lattice take them."""
+        """The combinations and units in the form that the lattice kernels use."""
         from shoal.kernels.lattice.roll_up import Base
 
         found, people = self.found, self.found.population
@@ -108,7 +108,7 @@ class Problem:
         return Base(found.codes, counts, people, pairs.combination, pairs.secrets, pairs.counts)
 
     def run(self, work: Lattice, label: str) -> None:
-        """Let a kernel work to its end, portion by portion, so that ctrl-C stops it."""
+        """Run a kernel to its end, portion by portion, so that ctrl-C stops it."""
         done = 0.0
         while done < 1.0:
             self.log.tell(label, done)
@@ -116,18 +116,18 @@ class Problem:
 
 
 class Lattice(Protocol):
-    """A kernel that says which share of its work is done."""
+    """A kernel that reports which share of its work is done."""
 
     def advance(self) -> float: ...
 
 
 def joint_labels(columns: Iterable[npt.NDArray[Any]], rows: int) -> tuple[npt.NDArray[Any], int]:
-    """Equal rows of columns of numbers have equal labels, from 0; and how many there are."""
+    """Labels from 0 for rows of columns, equal for equal rows; and the number of labels."""
     from shoal.kernels.grouping import dense_labels
 
     labels, count = np.zeros(rows, np.int64), 1
     for codes in columns:
-        # both numbers are at most that of the records, so that the key fits
+        # both numbers are at most the number of records, so the key fits
         width = np.uint64(int(codes.max(initial=0)) + 1)
         labels, count = dense_labels(labels.astype(np.uint64) * width + codes.astype(np.uint64))
     return labels, count
@@ -136,7 +136,7 @@ def joint_labels(columns: Iterable[npt.NDArray[Any]], rows: int) -> tuple[npt.ND
 def combinations_of(
     everyone: Table, columns: Sequence[str], records: int | None = None
 ) -> Combinations:
-    """Count combinations; rows from ``records`` on, if given, are people of a population."""
+    """Count combinations; rows from ``records`` on, if passed, are people of a population."""
     encoded = [everyone.codes(name) for name in columns]
     groups = everyone.group(columns)
     rows = groups.first_rows
@@ -152,7 +152,7 @@ def combinations_of(
 
 
 def distinct_rows(matrix: npt.NDArray[np.integer[Any]]) -> tuple[npt.NDArray[Any], Integers]:
-    """The different rows of a matrix in ascending order, and which one each row is."""
+    """The distinct rows of a matrix in ascending order, and the index of each row among them."""
     lowest = matrix.min(axis=0, initial=0).astype(np.int64)
     widths = [int(width) + 1 for width in matrix.max(axis=0, initial=0) - lowest]
     if np.prod([float(width) for width in widths]) >= 2**62:

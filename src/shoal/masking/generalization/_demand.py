@@ -26,38 +26,39 @@ if TYPE_CHECKING:
 
 
 def asks_for_a_crowd(model: PrivacyModel) -> bool:
-    """Whether a model asks for the size of a class and for nothing else that the data say."""
+    """Whether a model only sets the size of a class and asks nothing else of the data."""
     return isinstance(model, (DifferentialPrivacy, KAnonymity))
 
 
 def check_blindness(models: Sequence[PrivacyModel], *, levels: bool, untouched: bool) -> None:
-    """Raise ParameterError where a step would look at the data and must not."""
+    """Raise ParameterError if a step would look at data that it must not see."""
     if not any(isinstance(model, DifferentialPrivacy) for model in models):
         return
     if not levels:
         raise ParameterError(
-            f"{DifferentialPrivacy.title} holds for levels that were fixed without looking at the "
-            "data, and every search looks at them; give 'levels' and 'hierarchies' of the "
-            "algorithm 'full-domain'."
+            f"{DifferentialPrivacy.title} holds only for levels that were fixed without looking at "
+            "the data, and every search looks at them. Use the algorithm 'full-domain' and pass "
+            "'levels' and 'hierarchies'."
         )
     if not untouched:
         raise ParameterError(
-            f"{DifferentialPrivacy.title} asks that small classes leave no trace, however many "
-            "there are, and that hierarchies do not depend on the data; set 'suppression_limit' to "
-            "1 and leave 'suppressed' and 'extend' out."
+            f"{DifferentialPrivacy.title} requires that small classes leave no trace, however many "
+            "there are, and that hierarchies do not depend on the data. Set 'suppression_limit' to "
+            "1, and remove 'suppressed' and 'extend'."
         )
     others = [model.title for model in models if not asks_for_a_crowd(model)]
     if others:
         raise ParameterError(
-            f"{DifferentialPrivacy.title} allows classes to be taken out for their size alone, and "
-            f"{quoted(others)} takes them out for what is in them; require it of the release."
+            f"{DifferentialPrivacy.title} allows classes to be removed only because of their size, "
+            f"but {quoted(others)} removes them because of their content. Require that model of "
+            "the release."
         )
 
 
 def crowd_of(
     models: Sequence[PrivacyModel], k: int | None, table: Table, columns: Sequence[str]
 ) -> tuple[list[PrivacyModel], int | None]:
-    """The models that speak of classes, and the k that the others come down to."""
+    """The models that concern classes, and the k to which the other models reduce."""
     private = [model for model in models if isinstance(model, DifferentialPrivacy)]
     left = [model for model in models if not isinstance(model, DifferentialPrivacy)]
     sizes = [model.smallest_class for model in left if asks_for_a_crowd(model)]
@@ -67,16 +68,16 @@ def crowd_of(
         fraction = _drawn(table)
         if fraction > -math.expm1(-model.epsilon):
             raise UnreachableLevel(
-                f"{model.title} with ε = {model.epsilon:g} cannot be reached where each record is "
-                f"drawn with probability {fraction:g}: ask for at least "
+                f"{model.title} with ε = {model.epsilon:g} cannot be reached if each record is "
+                f"drawn with probability {fraction:g}. Ask for at least "
                 f"{-math.log1p(-fraction):.4g}, or sample with a fraction of at most "
                 f"{-math.expm1(-model.epsilon):.4g}. Nothing was written."
             )
         lacking = [name for name in table.roles.quasi_identifiers if name not in columns]
         if lacking:
             raise InputError(
-                f"{model.title} covers all quasi-identifiers, and {quoted(lacking)} would be left "
-                "as they are; leave 'columns' out."
+                f"{model.title} covers all quasi-identifiers, but {quoted(lacking)} would not "
+                "be generalized. Remove 'columns'."
             )
         sizes.append(max(2, model.smallest_class_at(fraction)))
     return left, max(sizes, default=None)
@@ -88,21 +89,21 @@ def _drawn(table: Table) -> float:
     if course.state != "sampled" or course.fraction is None:
         raise InputError(
             f"{DifferentialPrivacy.title} needs records that were drawn independently with a known "
-            "probability, before anything else; put a step 'sample' with the strategy 'bernoulli' "
+            "probability, before any other step. Put a step 'sample' with the strategy 'bernoulli' "
             "first."
         )
     if course.origin != "entropy":
         raise InputError(
-            f"{DifferentialPrivacy.title} does not hold with a seed, which makes the draw "
-            "repeatable; leave 'random_state' out of the step 'sample'."
+            f"{DifferentialPrivacy.title} does not hold with a seed, because a seed makes the draw "
+            "repeatable. Remove 'random_state' from the step 'sample'."
         )
     return course.fraction
 
 
-#: What a class satisfies the better, the more records it has.
+#: Conditions that a class satisfies more easily, the more records it has.
 _GROWING = ("distinct", "in_population")
 
-#: What compares a class with the whole table.
+#: Conditions that compare a class with the whole table.
 COMPARING = ("equal", "ordered", "hierarchical", "likeness", "enhanced_likeness", "disclosure")
 
 
@@ -120,7 +121,7 @@ class Demand:
     def accepts_partition(
         self, sizes: Integers, classes: Integers | None = None, persons: Integers | None = None
     ) -> bool:
-        """Whether classes of these sizes (or pairs of class and person) do, taken together."""
+        """Whether classes of these sizes (or pairs of class and person) are acceptable together."""
         return all(asked(sizes, classes, persons) for asked in self.of_partition)
 
 
@@ -133,14 +134,14 @@ def demand_of(
     suppresses: bool = False,
     whole: bool = True,
 ) -> Demand:
-    """The models as a search asks them; refused where not even one class of all satisfies them."""
+    """The models in the form a search needs; refused if one class of all records fails them."""
     given = models_of(models)
     asked = {condition.column for model in given for condition in model.conditions(table)}
     both = [name for name in columns if name in asked]
     if both:
         raise InputError(
-            f"The models ask about {quoted(both)}, which is to be generalized; a column cannot "
-            "be both what is generalized and what is protected."
+            f"The models protect {quoted(both)}, which is also to be generalized. A column cannot "
+            "be both generalized and protected. Leave it out of the columns or of the models."
         )
     everything = [*given, *([] if k is None else [KAnonymity(k)])]
     for model in everything:
@@ -158,22 +159,22 @@ def demand_of(
 
 
 def _refuse_what_no_class_reaches(model: PrivacyModel, table: Table) -> None:
-    """Generalizing everything to one class is the most that can be done."""
+    """Refuse a model that fails even when everything is generalized into one class."""
     whole = table.drop(table.roles.quasi_identifiers)
     if model.smallest_class == 1 and not model.conditions(table):
-        return  # speaks of the partition as a whole
+        return  # concerns the partition as a whole
     if isinstance(model, KAnonymity) and model.rarest_history > 1 and not model.holds(whole):
         raise RequirementNotMet(
-            f"{model.title} of histories cannot be reached: some numbers of rows are those of "
-            f"fewer than {model.k} persons, whatever their values are. Ask this step for k "
-            "persons, and take out rare histories by a step 'suppress' after it (min_class_size = "
+            f"{model.title} of histories cannot be reached: fewer than {model.k} persons have "
+            "certain numbers of rows, whatever the values of the rows are. Ask this step for k "
+            "persons, and remove rare histories with a step 'suppress' after it (min_class_size = "
             f'{model.k}, of = "histories"). Nothing was written.'
         )
     if not model.holds(whole):
         side = "at most" if model.direction == "higher" else "at least"
         raise RequirementNotMet(
             f"{model.title} cannot be reached: even with all {counted(table)} in one class "
-            f"the level is {model.level(whole):.4g} and {model.threshold:g} is asked for. Ask for "
-            f"{side} {model.level(whole):.4g}, or take out the records that stand in the way. "
+            f"the level is {model.level(whole):.4g}, and {model.threshold:g} is required. Ask for "
+            f"{side} {model.level(whole):.4g}, or remove the records that prevent it. "
             "Nothing was written."
         )

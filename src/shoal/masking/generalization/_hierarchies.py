@@ -1,4 +1,4 @@
-"""Which hierarchy each column has: the one that is given, or one proposed from the data."""
+"""The hierarchy of each column: the given one, or one proposed from the data."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from shoal.table import QUANTITIES, Hierarchy, HierarchyCodes, Table
 
 @dataclass(frozen=True)
 class Hierarchies(Constraint):
-    """A hierarchy for some columns: a Hierarchy, the path of a file, or the kind of one."""
+    """A hierarchy for some columns: a Hierarchy, the path of a file, or a kind of hierarchy."""
 
     words = (
-        "a table (in Python a dict) of columns with their hierarchies, as "
+        "a table (in Python a dict) of columns with their hierarchies, such as "
         "{'age': Hierarchy.intervals([5, 10])}"
     )
-    #: A path names folders of a machine, and a list of values may name people.
+    #: A path reveals folders of a machine, and a list of values may name people.
     private = True
 
     def accepts(self, value: Any) -> bool:
@@ -34,7 +34,7 @@ class Hierarchies(Constraint):
         )
 
     def shown(self, value: Any) -> str:
-        """Of a table the first column whose hierarchy is none; of others the type."""
+        """For a table, the first column whose hierarchy is invalid; otherwise the type."""
         for name, one in value.items() if isinstance(value, Mapping) else ():
             if not self.accepts({name: one}):
                 return f"{type(one).__name__} for '{name}'"
@@ -51,7 +51,7 @@ class Hierarchies(Constraint):
         return made
 
     def relocate(self, value: Any, folder: Path) -> Any:
-        """Paths that were relative to a plan's folder, as this process finds them."""
+        """Resolve paths that are relative to a plan's folder."""
         if not isinstance(value, Mapping):
             return value
         return {
@@ -83,8 +83,8 @@ def fixed_levels(
     stray = [name for name in given if name not in columns]
     if lacking or stray:
         raise InputError(
-            "'levels' names a level for each of the columns to generalize; it lacks "
-            f"{quoted(lacking) or 'none'} and has {quoted(stray) or 'none'} besides."
+            "'levels' must name a level for each of the columns to generalize and for no others; "
+            f"missing: {quoted(lacking) or 'none'}, not to generalize: {quoted(stray) or 'none'}."
         )
     for name in columns:
         if given[name] >= coded[name].levels:
@@ -103,7 +103,7 @@ def hierarchies_for(
     for name in named:
         if name not in columns:
             raise InputError(
-                f"There is a hierarchy for '{name}', which is none of the columns to generalize. "
+                f"There is a hierarchy for '{name}', which is not a column to generalize. "
                 f"{did_you_mean(name, columns)}"
             )
     proposed = tuple(

@@ -1,4 +1,4 @@
-"""The searches of the lattice of levels: one level for each column, or for each class."""
+"""Searches of the lattice of levels: one level for each column, or for each class."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from shoal.kernels.lattice.lattice import FullDomainSearch
     from shoal.kernels.lattice.roll_up import Groups
 
-_PRESENT = "δ-presence with a lower bound asks that nobody is surely absent"
+_PRESENT = "δ-presence with a lower bound requires that nobody is certain to be absent"
 
 
 def full_domain(task: Problem, *, limit: float, loss: str, seconds: float) -> Recoding:
@@ -48,7 +48,7 @@ def full_domain(task: Problem, *, limit: float, loss: str, seconds: float) -> Re
     }
     levels = dict(zip(task.names, work.levels, strict=True))
     recoding = _at(task, levels, loss=work.loss, optimal=work.optimal, lattice=lattice)
-    finer = []  # columns of which a level finer, the others as they are, suppresses too many
+    finer = []  # columns that, one level finer, suppress too many records
     for name in (name for name, level in levels.items() if level):
         gone, possible = violating(task, levels | {name: levels[name] - 1})
         if not possible or task.found.sum_of(gone) > most:
@@ -60,12 +60,12 @@ def full_domain(task: Problem, *, limit: float, loss: str, seconds: float) -> Re
 
 
 def lattice_of(task: Problem, *, limit: float, loss: str) -> dict[str, Any]:
-    """The lattice of a problem as the kernels take it, with the most records to suppress."""
+    """The lattice of a problem for the kernels, with the maximum number of suppressed records."""
     from shoal.kernels.lattice.conditions import needs_everyone
 
     demand, trees = task.demand, task.trees
     if needs_everyone(demand.conditions):
-        limit = 0.0  # who is suppressed is surely absent
+        limit = 0.0  # a suppressed person is certain to be absent
     return {
         "base": task.base,
         "maps": [tree.maps for tree in trees],
@@ -79,7 +79,7 @@ def lattice_of(task: Problem, *, limit: float, loss: str) -> dict[str, Any]:
 
 
 def at_levels(task: Problem, given: Sequence[int], *, limit: float) -> Recoding:
-    """No search: the levels are given, whatever the data are; classes that fail are suppressed."""
+    """Apply fixed levels without a search, and suppress the classes that fail."""
     from shoal.kernels.lattice.conditions import needs_everyone
 
     levels = dict(zip(task.names, given, strict=True))
@@ -87,14 +87,14 @@ def at_levels(task: Problem, given: Sequence[int], *, limit: float) -> Recoding:
     gone, records = task.found.sum_of(recoding.suppressed), task.found.records
     if gone > math.floor(limit * records + 1e-9):
         raise RequirementNotMet(
-            f"At the given levels {gone} of {records} records are in classes that fail, and "
+            f"At the given levels, {gone} of {records} records are in classes that fail, but "
             f"at most {limit:.1%} may be suppressed. Raise 'suppression_limit' to "
-            f"{gone / records:.4g} or more, or give higher levels. Nothing was written."
+            f"{gone / records:.4g} or more, or use higher levels. Nothing was written."
         )
     if needs_everyone(task.demand.conditions) and (gone or not violating(task, levels)[1]):
         raise RequirementNotMet(
-            f"At the given levels some people of the population are in classes without a released "
-            f"record, and {_PRESENT}. Give higher levels. Nothing was written."
+            "At the given levels, some people of the population are in classes without a released "
+            f"record, and {_PRESENT}. Use higher levels. Nothing was written."
         )
     kept = task.found.without(recoding.suppressed)
     cells = [
@@ -106,7 +106,7 @@ def at_levels(task: Problem, given: Sequence[int], *, limit: float) -> Recoding:
 
 
 def _at(task: Problem, levels: Mapping[str, int], **facts: Any) -> Recoding:
-    """The records at some levels, with those marked whose class breaks a condition."""
+    """The records at given levels; records whose class breaks a condition are marked."""
     columns = {
         name: Relabelling(
             list(tree.labels[level]),
@@ -121,10 +121,10 @@ def _at(task: Problem, levels: Mapping[str, int], **facts: Any) -> Recoding:
 
 
 def violating(task: Problem, levels: Mapping[str, int]) -> tuple[Flags, bool]:
-    """Which records lie in a class that breaks a condition, and if it can be otherwise.
+    """Which records are in a class that breaks a condition, and whether a release is possible.
 
-    With them go all records of the same persons, where these are taken out as a whole. It cannot
-    be otherwise where everybody of a population must be present and some have no record.
+    If persons are suppressed as a whole, all their other records are marked too. A release is
+    impossible if everyone in a population must be present and some have no record.
     """
     from shoal.kernels.conditions import counted_once
     from shoal.kernels.lattice.conditions import judged, judged_persons, needs_everyone
@@ -153,7 +153,7 @@ def class_groups(
     counts: Integers,
     asked: Conditions,
 ) -> Groups:
-    """Classes as the kernels judge them; of records, or of units with their counts."""
+    """Classes in the form the kernels need: of records, or of units with their counts."""
     from shoal.kernels.conditions import code_width
     from shoal.kernels.lattice.roll_up import Groups
 
@@ -169,27 +169,27 @@ def class_groups(
 
 
 def _closest(work: FullDomainSearch, records: int, limit: float, task: Problem) -> str:
-    """Why nothing was found, and what would do."""
+    """Why nothing was found, and what would work."""
     from shoal.kernels.lattice.conditions import needs_everyone
 
     if needs_everyone(task.demand.conditions):
         return (
-            f"No generalization satisfies the models where nothing is suppressed, and {_PRESENT}. "
+            f"No generalization satisfies the models without suppression, and {_PRESENT}. "
             "Relax the models. Nothing was written."
         )
     most = f"at most {limit:.1%} of the {records} records may be suppressed"
     if work.closest is None:
-        return f"No generalization satisfies the models where {most}. Nothing was written."
+        return f"No generalization satisfies the models if {most}. Nothing was written."
     share = work.closest[1] / records
     return (
-        f"No generalization satisfies the models where {most}: the closest one suppresses "
+        f"No generalization satisfies the models if {most}: the closest one suppresses "
         f"{work.closest[1]} ({share:.2%}). Raise 'suppression_limit' to {share:.4g} or more, or "
         "relax the models. Nothing was written."
     )
 
 
 def local(task: Problem, *, seconds: float) -> Recoding:
-    """Peel the lattice: every class at the lowest levels that it can have, nothing suppressed."""
+    """Peel the lattice: each class gets the lowest levels that it can have; no suppression."""
     from shoal.kernels.conditions import PRESENCE, only_kinds
     from shoal.kernels.lattice.conditions import needs_everyone
     from shoal.kernels.peel.peel import PeelLattice
@@ -200,24 +200,24 @@ def local(task: Problem, *, seconds: float) -> Recoding:
         [tree.maps for tree in trees],
         [tree.leaves for tree in trees],
         [tree.domain for tree in trees],
-        # shares of a population depend on all classes: they are judged when these are there
+        # shares of a population depend on all classes: checked when all are known
         only_kinds(asked, asked.kinds != PRESENCE),
         seconds=seconds,
     )
     task.run(work, "Peeling the lattice")
-    if not work.feasible:  # the demand was checked, so this is a fault of ours
+    if not work.feasible:  # the demand was checked, so this is a bug
         raise RuntimeError("local recoding found no classes")
     at = work.levels
     if len(at) == 1 and needs_everyone(asked):
-        at = np.array([[tree.levels - 1 for tree in trees]])  # one class stands for everybody
+        at = np.array([[tree.levels - 1 for tree in trees]])  # one class holds everyone
     tuples: npt.NDArray[Any] = np.arange(len(base.counts))
     counts, of_row = base.counts, task.found.of_row
     if len(task.demand.secrets):
         tuples, counts, of_row = base.pair_tuple, base.pair_counts, task.units.of_row
     class_of_row = work.labels[of_row]
-    mine = work.labels >= 0  # a combination that only a population has is in no class
+    mine = work.labels >= 0  # a combination only in the population is in no class
     classes, tuples, counts = work.labels[mine], tuples[mine], counts[mine]
-    # a combination of each class: its cells at the levels of the class are those of all
+    # one combination of each class: at the class's levels all of its combinations are equal
     first = np.empty(len(at), np.int64)
     first[classes] = tuples
     columns, spans = {}, {}

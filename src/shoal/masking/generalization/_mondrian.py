@@ -1,9 +1,9 @@
 """Mondrian: multidimensional boxes, each as small as the models allow.
 
-What is released of an ordered column quotes nobody. A box ends at the cuts around it, and where it
-was never cut, or lies far from its cuts, at a round number beyond its own records, of a step of at
-least half of their width. The ends of all boxes are values that nobody or several records have, and
-the box of the lowest or the highest record of the table is open on that side.
+What is released of an ordered column quotes nobody. A box ends at the cuts around it. On a side
+that was never cut, or far from its cuts, it ends at a round number beyond its own records, in
+steps of at least half their width. The ends of all boxes are values that nobody or several records
+have, and the box of the lowest or the highest record of the table is open on that side.
 """
 
 from __future__ import annotations
@@ -38,22 +38,22 @@ if TYPE_CHECKING:
     from shoal.kernels.boxes.mondrian_boxes import Attribute
 
 
-#: How many steps of the values a cut that cannot be told is blurred by.
+#: How many steps of the values to blur a cut that must not be revealed.
 _FAR = 10
-#: Points of a line, and where there is one; elsewhere an interval is open.
+#: Points of a line, and whether each exists; otherwise an interval is open.
 Ends = tuple[npt.NDArray[Any], Flags]
 
 
 def ordered_spans(
     column: Codes, records: Integers, reach: npt.NDArray[np.integer[Any]]
 ) -> tuple[Spans, Domain]:
-    """The released stretches of a column, and what their texts stand for."""
+    """The released stretches of a column, and the meaning of their texts."""
     first, last = reach[:, 0].astype(np.int64), reach[:, 1].astype(np.int64)
     levels = len(column.levels)
     numbers = quantities(column)
-    silent = last >= levels  # missing values, alone or among others
+    silent = last >= levels  # missing values, alone or with others
     single = (first == last) & (silent | (np.append(records, 0)[first] > 1))
-    ends, low, high = _told_ends(column, records, reach, np.flatnonzero(~silent & ~single))
+    ends, low, high = _published_ends(column, records, reach, np.flatnonzero(~silent & ~single))
     values, measured = [*column.texts, None], scale_name(column)
     texts = [
         values[code] if one else interval_text(start, end)
@@ -62,7 +62,7 @@ def ordered_spans(
     alone = value_meanings(measured, [values[code] for code in first[single]])
     domain = Domain(measured, interval_meanings(low, high, ends) | alone | {TOP: None})
     ends[single] = np.column_stack([numbers[first], numbers[last]])[single]
-    ends[first == levels] = [np.inf, -np.inf]  # nothing but missing values
+    ends[first == levels] = [np.inf, -np.inf]  # only missing values
     scale = Scale(tuple(texts), middles(ends), numeric=True)
     inside = ends.copy()
     inside[~single, 1] = np.nextafter(ends[~single, 1], -np.inf)  # an interval is open above
@@ -72,30 +72,30 @@ def ordered_spans(
     return spans, domain
 
 
-def _told_ends(
+def _published_ends(
     column: Codes, records: Integers, reach: npt.NDArray[np.integer[Any]], asked: Integers
 ) -> tuple[Floats, list[str | None], list[str | None]]:
-    """Where the asked stretches begin and end, as numbers and as texts; the others are open."""
+    """Where the given stretches begin and end, as numbers and as texts; the others are open."""
     ends = np.full((len(reach), 2), [-np.inf, np.inf])
     shown: list[list[str | None]] = [[None] * len(reach), [None] * len(reach)]
     line = RoundEnds(column, records[: len(column.levels)])
     rows = reach[asked].astype(np.int64)
     for side, place in enumerate((_below, _above) if len(asked) else ()):
         points, found = place(line, rows)
-        told = line.numbers(points[found])
-        if line.line.dtype.kind == "f":  # the last digits of a float may not be told
+        numbers = line.numbers(points[found])
+        if line.line.dtype.kind == "f":  # the last digits of a float may be lost
             own = line.line[rows[found, side]]
-            true = told > own if side else told <= own
+            true = numbers > own if side else numbers <= own
             found[np.flatnonzero(found)[~true]] = False
-            told = told[true]
-        ends[asked[found], side] = told
+            numbers = numbers[true]
+        ends[asked[found], side] = numbers
         for at, text in zip(asked[found], line.texts(points[found]), strict=True):
             shown[side][at] = text
     return ends, shown[0], shown[1]
 
 
 def _below(line: RoundEnds, rows: Integers) -> Ends:
-    """Where each stretch begins: at the cut below it, or nearer at a round number."""
+    """Where each stretch begins: at the cut below it, or at a nearer round number."""
     first, last = line.line[rows[:, 0]], line.line[rows[:, 1]]
     points, found = _cuts(line, rows[:, 2], rows[:, 3], below=True)
     near, rounds = line.down(first, last / 2 - first / 2)
@@ -104,7 +104,7 @@ def _below(line: RoundEnds, rows: Integers) -> Ends:
 
 
 def _above(line: RoundEnds, rows: Integers) -> Ends:
-    """Where each stretch ends: at the cut above it, or nearer at a round number."""
+    """Where each stretch ends: at the cut above it, or at a nearer round number."""
     first, last = line.line[rows[:, 0]], line.line[rows[:, 1]]
     points, found = _cuts(line, rows[:, 4], rows[:, 5], below=False)
     near, rounds = line.up(last, last / 2 - first / 2)
@@ -114,13 +114,13 @@ def _above(line: RoundEnds, rows: Integers) -> Ends:
 
 
 def _cuts(line: RoundEnds, low: Integers, high: Integers, *, below: bool) -> Ends:
-    """The points of cuts between two codes, as the ends of what lies above or below them.
+    """The points of cuts between two codes, as ends of the stretches above or below them.
 
-    Where every value in between is somebody's, both sides end at a rounder point beyond the cut,
-    so that they overlap and do not say where it is, or stay open. Only where no cut of the column
-    has a point, as in a column of ranks, are the cuts themselves told.
+    If somebody has every value in between, both sides end at a rounder point beyond the cut, so
+    that they overlap and do not reveal where it is, or they stay open. The cuts themselves are
+    published only if no cut of the column has a point, as in a column of ranks.
     """
-    cut = (low >= 0) & (high < len(line.line))  # what is above all values is missing
+    cut = (low >= 0) & (high < len(line.line))  # above all values come the missing ones
     ends = line.line[np.where(cut, low, 0)], line.line[np.where(cut, high, 0)]
     points, found = line.between(*ends)
     lost = np.flatnonzero(cut & ~found)
@@ -135,7 +135,7 @@ def _cuts(line: RoundEnds, low: Integers, high: Integers, *, below: bool) -> End
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Axis:
-    """A column as Mondrian cuts it: its codes put in the order of ``back``."""
+    """A column as Mondrian cuts it: its codes in the order of ``back``."""
 
     column: Codes
     tree: HierarchyCodes | None
@@ -144,13 +144,13 @@ class Axis:
 
     @cached_property
     def places(self) -> Labels:
-        """Where each code of the column stands in the order."""
+        """The position of each code of the column in the order."""
         places = np.empty_like(self.back)
         places[self.back] = np.arange(len(self.back), dtype=np.int32)
         return places
 
     def spans(self, reach: Labels, records: Integers) -> tuple[Spans, Domain | None]:
-        """What is released for boxes that reach from one place to another, and its meaning."""
+        """What is released for boxes between two positions, and its meaning."""
         first, last = self.back[reach[:, 0]], self.back[reach[:, 1]]
         if self.tree is not None:
             levels = _lowest(self.tree, first, last)
@@ -159,7 +159,7 @@ class Axis:
         return ordered_spans(self.column, records, reach)
 
     def widths(self, ends: npt.NDArray[Any]) -> Floats:
-        """The share of the column that each stretch takes, from 0 to 1."""
+        """The share of the column that each stretch covers, from 0 to 1."""
         if self.tree is None:
             positions = self.attribute.positions
             return np.minimum(1.0, positions[ends[:, 1]] - positions[ends[:, 0]])
@@ -168,18 +168,18 @@ class Axis:
 
 
 def _lowest(tree: HierarchyCodes, first: Labels, last: Labels) -> Integers:
-    """The level of the lowest node over each pair of values."""
+    """The level of the lowest common node of each pair of values."""
     return np.argmax(tree.maps[:, first] == tree.maps[:, last], axis=0)
 
 
 def axis_of(column: Codes, tree: HierarchyCodes | None) -> Axis:
-    """A column in the order of its values or, under a tree, with the values of a node together."""
+    """A column ordered by its values or, with a tree, so that the values of a node are adjacent."""
     from shoal.kernels.boxes.mondrian_boxes import Attribute, ordered
 
     if tree is None:
         same = np.arange(column.count, dtype=np.int32)
         return Axis(column, None, same, ordered(column.positions))
-    back = np.lexsort(tree.maps).astype(np.int32)  # by the last level first: the root, downwards
+    back = np.lexsort(tree.maps).astype(np.int32)  # from the root downwards
     first, last = np.empty(tree.maps.shape, np.int32), np.empty(tree.maps.shape, np.int32)
     for level, nodes in enumerate(tree.maps[:, back]):
         starts = np.flatnonzero(np.diff(nodes, prepend=-1))
@@ -217,7 +217,7 @@ def mondrian(task: Problem, *, relaxed: bool) -> Recoding:
 
 
 def _holders(found: Combinations, place: int, demand: Demand) -> Integers:
-    """How many persons have each code of a column."""
+    """The number of persons with each code of a column."""
     codes, count = found.codes[:, place], found.columns[place].count
     if found.population is None and not len(demand.conditions.persons.value):
         return found.columns[place].counts
@@ -228,9 +228,9 @@ def _holders(found: Combinations, place: int, demand: Demand) -> Integers:
 
 
 class _Cut(NamedTuple):
-    """Boxes: their ends and the cuts around them; the box of each unit, and whose units are."""
+    """The boxes that the kernel found, and the units that it put into them."""
 
-    labels: Labels
+    labels: Labels  # the box of each unit
     lows: Labels
     highs: Labels
     cuts: Labels
@@ -239,11 +239,11 @@ class _Cut(NamedTuple):
 
 
 def _cut(axes: Sequence[Axis], task: Problem, relaxed: bool) -> _Cut:
-    """What the kernel finds; the room that it worked in is let go."""
+    """Run the kernel and keep only its results."""
     from shoal.kernels.boxes.mondrian_boxes import MondrianBoxes
 
     found, demand = task.found, task.demand
-    # by column, as the kernel has them
+    # stored by column, as the kernel needs it
     placed = np.stack([axis.places[found.codes[:, i]] for i, axis in enumerate(axes)]).T
     if relaxed:
         units, counts, people, values, of_row = _one_by_one(found, demand.secrets)
@@ -255,7 +255,7 @@ def _cut(axes: Sequence[Axis], task: Problem, relaxed: bool) -> _Cut:
     attributes = [axis.attribute for axis in axes]
     every = not relaxed and not len(values) and found.population is None
     work = MondrianBoxes(
-        placed if every else placed[units],  # each combination is cut once, or with its values
+        placed if every else placed[units],  # each combination once, or once per value
         counts,
         people,
         values,
@@ -263,7 +263,7 @@ def _cut(axes: Sequence[Axis], task: Problem, relaxed: bool) -> _Cut:
         demand.conditions,
         relaxed=relaxed,
     )
-    del placed  # the kernel has its own
+    del placed  # the kernel has a copy
     done = 0
     while done < len(counts):
         task.log.tell("Cutting", done / len(counts))
@@ -274,7 +274,7 @@ def _cut(axes: Sequence[Axis], task: Problem, relaxed: bool) -> _Cut:
 def _one_by_one(
     found: Combinations, values: Labels
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any], Labels, npt.NDArray[Any]]:
-    """Every record and person of a population by itself, people evenly between the records."""
+    """Every record and person of a population separately; people are spread among the records."""
     records = len(found.of_row)
     crowd = np.zeros(len(found.counts), np.int64) if found.population is None else found.population
     units = np.concatenate([found.of_row, np.repeat(np.arange(len(crowd)), crowd)])
@@ -294,7 +294,7 @@ def _one_by_one(
 def _with_population(
     found: Combinations, units: npt.NDArray[Any], counts: npt.NDArray[Any], values: Labels
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any], Labels]:
-    """What is cut, with the people of a population beside the records, each counted once."""
+    """What to cut: the records and, in addition, the people of a population, each counted once."""
     assert found.population is not None
     only_there = np.flatnonzero(found.counts == 0)
     people = np.zeros(len(units) + len(only_there), np.int64)

@@ -1,9 +1,9 @@
-"""What a search found: the text of each record and column, and what its choices tell.
+"""The result of a search: the text of each record and column, and what its choices reveal.
 
 Local recoding gives a class the lowest nodes that its members have in common, so that the members
 of a class are never all under one child of a released node. A full-domain search takes the least
 loss, so that with one column a level finer too many records would have been in classes that fail.
-Both hold for whoever reads the release and knows the hierarchies (Cohen 2022, downcoding).
+Anyone who reads the release and knows the hierarchies can conclude both (Cohen 2022, downcoding).
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from shoal.table import ROOT, Domain, Hierarchy, HierarchyCodes, Table
 
 @dataclass(frozen=True)
 class Minimal:
-    """What can be concluded from a recoding, and is right.
+    """What an intruder can correctly conclude from a recoding.
 
-    ``columns`` are those of which it is known that a level finer was not possible, ``cells`` the
-    released cells that this narrows down and ``records`` the records with such a cell, of
-    ``released`` records with ``width`` generalized columns each.
+    ``columns`` are those known to be impossible one level finer. ``cells`` counts the released
+    cells that this narrows down, and ``records`` the records with such a cell, among ``released``
+    records with ``width`` generalized columns each.
     """
 
     columns: tuple[str, ...]
@@ -53,9 +53,9 @@ def minimal_nodes(
     codes: Labels,
     counts: Integers,
 ) -> Minimal:
-    """Of classes with levels of their own: the cells whose class differs one level below.
+    """For classes with their own levels: the cells whose class differs one level below.
 
-    ``classes``, ``codes`` and ``counts`` are of combinations.
+    ``classes``, ``codes`` and ``counts`` describe combinations.
     """
     narrowed = np.zeros(at.shape, np.bool_)
     for place, tree in enumerate(trees.values()):
@@ -71,7 +71,7 @@ def minimal_nodes(
 
 
 def _minimal(columns: Sequence[str], narrowed: Flags, counts: Integers) -> Minimal:
-    """The facts of cells that are narrowed down, [combination, column]."""
+    """The facts about narrowed cells, [combination, column]."""
     return Minimal(
         tuple(columns),
         int(counts @ narrowed.sum(axis=1)),
@@ -88,11 +88,11 @@ def minimal_levels(
     records: Integers,
     too_fine: Sequence[str],
 ) -> Minimal:
-    """Of one level per column: the columns that are too fine a level below, and the cells.
+    """For one level per column: the columns that are too fine one level below, and their cells.
 
-    ``combinations`` are those of the released records, in the order of ``trees``, and ``records``
-    how many have each. That some class would fail says of one class only where no other could:
-    where its node is the only one that has several children.
+    ``combinations`` are those of the released records, with columns in the order of ``trees``;
+    ``records`` counts the records of each. That some class would fail says something about a
+    particular class only if no other class could fail: if only its node has several children.
     """
     at_level = [tree.maps[levels[name]] for name, tree in trees.items()]
     cells = np.column_stack(
@@ -111,7 +111,7 @@ def minimal_levels(
     return _minimal(too_fine, narrowed, records)
 
 
-#: The value that says nothing.
+#: The value that carries no information.
 TOP = ROOT
 
 
@@ -119,7 +119,7 @@ TOP = ROOT
 class Scale:
     """The released texts of a column as numbers, for models that learn from them.
 
-    ``numbers`` has the middle of each text's interval where ``numeric``, and its rank otherwise.
+    ``numbers`` has the middle of each text's interval if ``numeric``, and its rank otherwise.
     """
 
     texts: tuple[str | None, ...]
@@ -128,17 +128,17 @@ class Scale:
 
 
 class Served(Protocol):
-    """How rows that come later are mapped into what was released; it holds no record."""
+    """How later rows are mapped into the released domain; it holds no record."""
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that were to be generalized."""
+        """The generalized columns."""
 
     def apply(self, table: Table, hierarchies: Mapping[str, Hierarchy]) -> Table:
         """The rows in the released domain."""
 
     def cover(self, table: Table, hierarchies: Mapping[str, Hierarchy]) -> Table:
-        """Each row once for every released class that it may be in."""
+        """Each row once for every released class to which it may belong."""
 
     def scales(self, table: Table, hierarchies: Mapping[str, Hierarchy]) -> dict[str, Scale]:
         """The texts that these rows can get, as numbers."""
@@ -146,7 +146,7 @@ class Served(Protocol):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Relabelling:
-    """One released column: the texts, which one each record has, and what they mean if known."""
+    """One released column: the texts, the text of each record, and the meaning if known."""
 
     texts: list[str | None]
     of_row: Labels
@@ -155,21 +155,21 @@ class Relabelling:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Recoding:
-    """A table generalized."""
+    """A generalized table."""
 
-    columns: Mapping[str, Relabelling]  # those that change; the others are released as they are
+    columns: Mapping[str, Relabelling]  # the changed ones; the others are released unchanged
     loss: float
     suppressed: Flags
     served: Served
-    levels: Mapping[str, int] = field(default_factory=dict)  # where there is one for each column
-    optimal: bool = False  # whether the search proves that nothing better exists
+    levels: Mapping[str, int] = field(default_factory=dict)  # if each column has one level
+    optimal: bool = False  # whether the search proves the optimum
     lattice: Mapping[str, Any] = field(default_factory=dict)  # the explored part of it
-    box_of_row: Integers | None = None  # which of the boxes that are served, where there are boxes
-    minimal: Minimal | None = None  # None where it was not counted
+    box_of_row: Integers | None = None  # index into the served boxes, if any
+    minimal: Minimal | None = None  # None if not counted
 
 
 def layers_of(found: Recoding) -> dict[str, Any]:
-    """The explored lattice by the sum of levels: all combinations, those too fine, those safe."""
+    """The explored lattice by the sum of levels: all, too fine and safe combinations."""
     heights = [int(levels) for levels in found.lattice["heights"]]
     totals = np.ones(1)
     for highest in heights:

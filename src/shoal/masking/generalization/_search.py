@@ -1,8 +1,8 @@
-"""The searches by name, and what is asked of a partition as a whole and of the people beside it.
+"""The searches by name, and what the partition as a whole and the population must satisfy.
 
-A record fits the people that its released values cover. Where boxes overlap, a person may fit
-records of several classes: each record is spread evenly over the people that it covers, and what
-falls on a person adds up.
+A record fits the people that its released values cover. If boxes overlap, a person may fit
+records of several classes. Each record is then spread evenly over the people that it covers, and
+each person's parts are added up.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from shoal.table import Hierarchy, Table, owned_pairs
 def coarse_enough(
     run: Callable[[Problem], Recoding], task: Problem, accepts: Callable[[Recoding], bool]
 ) -> Recoding:
-    """The result of a search whose classes, taken together, are accepted.
+    """The result of a search whose classes are accepted when taken together.
 
-    Where they are not, the search is run again for larger and larger classes, and then for the
+    If they are not, the search is repeated for larger and larger classes, and then for the
     smallest size between the last one that failed and the first one that did not.
     """
     best = run(task)
@@ -51,9 +51,9 @@ def coarse_enough(
             break
         if high == demand.persons:
             raise RequirementNotMet(
-                "No partition satisfies the models that speak of all classes together, of "
-                f"histories or of a population, not even one class of all {demand.persons} "
-                "persons; relax them, or take out the persons in the way by a step 'suppress'. "
+                "No partition satisfies the models that concern all classes together, histories "
+                f"or a population, not even one class of all {demand.persons} persons. Relax "
+                "the models, or remove the persons who prevent it with a step 'suppress'. "
                 "Nothing was written."
             )
         low = high
@@ -68,10 +68,10 @@ def coarse_enough(
 
 
 def accepts_classes(recoding: Recoding, task: Problem) -> bool:
-    """Whether the classes of released texts satisfy, together, what is asked.
+    """Whether the classes of released texts, taken together, satisfy the demand.
 
-    Where persons have several records, that each class holds is asked again: two that have become
-    one may fail what both hold.
+    If persons have several records, each class is checked again: two classes that became one may
+    fail what each of them satisfied.
     """
     demand = task.demand
     has_persons = bool(len(demand.conditions.persons.value))
@@ -88,7 +88,7 @@ def accepts_classes(recoding: Recoding, task: Problem) -> bool:
 
 
 def _released_codes(recoding: Recoding, task: Problem, place: int) -> npt.NDArray[Any]:
-    """What is released for each record in a column; two stretches may be released as one text."""
+    """What is released for each record in a column; two stretches may have the same text."""
     column = recoding.columns.get(task.names[place])
     if column is None:
         return task.found.codes[task.found.of_row, place]
@@ -117,7 +117,7 @@ _TOLERANCE = 1e-9
 def accepts_people(
     recoding: Recoding, task: Problem, everyone: Table, hierarchies: Mapping[str, Hierarchy]
 ) -> bool:
-    """Whether the boxes of a recoding satisfy what is asked about the population."""
+    """Whether the boxes of a recoding satisfy the demand on the population."""
     from shoal.kernels.conditions import IN_POPULATION, PRESENCE
 
     found, asked = task.found, task.demand.conditions
@@ -166,7 +166,7 @@ def problem_of(
     demand: Demand,
     log: StepLog,
 ) -> Problem:
-    """What a search works on: the combinations of a table, its hierarchies and the demand."""
+    """The input of a search: the combinations of a table, its hierarchies and the demand."""
     coded = {name: hierarchy.codes(table, name) for name, hierarchy in hierarchies.items()}
     records = None if demand.population is None else demand.records
     return Problem(names, combinations_of(table, names, records), coded, demand, log)

@@ -1,4 +1,4 @@
-"""Rows that come after the fit, mapped into what was released: levels, or boxes of stretches."""
+"""Map rows that come after the fit into the released domain: levels, or boxes of stretches."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from shoal.table import Hierarchy, HierarchyCodes, Table, quantities
 
 
 def scale_of_level(tree: HierarchyCodes, level: int) -> Scale:
-    """The nodes of one level as numbers: the middle of what is under them, or their rank."""
+    """The nodes of one level as numbers: the middle of the values under them, or their rank."""
     ends = tree.bounds(level)
     if ends is None:
         return Scale(tree.labels[level], np.arange(float(tree.nodes(level))), numeric=False)
@@ -30,7 +30,7 @@ def scale_of_level(tree: HierarchyCodes, level: int) -> Scale:
 
 
 def middles(ends: Floats) -> Floats:
-    """The middle of each interval; of one that is open on one side, its end; else NaN."""
+    """The middle of each interval; its end if it is open on one side; otherwise NaN."""
     low, high = ends[:, 0], ends[:, 1]
     closed = np.where(np.isfinite(low), low, high)
     with np.errstate(invalid="ignore", over="ignore"):
@@ -40,7 +40,7 @@ def middles(ends: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class ServedLevels:
-    """One level for each column; ``as_text`` at level 0 too, as beside a ``*`` that was kept."""
+    """One level for each column; ``as_text`` also at level 0, as needed next to a kept ``*``."""
 
     levels: Mapping[str, int]
     as_text: bool = False
@@ -78,7 +78,7 @@ _NEXT_TO = 1e-9
 
 
 def one_over_width(numbers: Floats) -> float:
-    """One over the width of finite numbers; halves, since a width can be too large for a float."""
+    """One over the width of finite numbers; in halves, since a width may exceed a float."""
     present = numbers[np.isfinite(numbers)] / 2
     half = float(np.ptp(present)) if len(present) else 0.0
     return 0.5 / half if half > 0 else 0.0
@@ -86,12 +86,12 @@ def one_over_width(numbers: Floats) -> float:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Spans:
-    """The different stretches of one column that boxes have.
+    """The distinct stretches of one column that boxes have.
 
     ``ends`` are the lowest and highest number of each stretch of an ordered column, ``measured``
-    is what these numbers count, ``unit`` is one over the width of all stretches, and ``gaps`` says
-    which stretches hold missing values. Under a hierarchy, ``nodes`` has the level and the label
-    of each stretch. ``single`` says which stretches are released as the one value that they have.
+    says what these numbers count, ``unit`` is one over the width of all stretches, and ``gaps``
+    marks stretches that hold missing values. With a hierarchy, ``nodes`` has the level and the
+    label of each stretch. ``single`` marks stretches released as their only value.
     """
 
     texts: list[str | None]
@@ -121,7 +121,7 @@ class Spans:
         return cls(texts, scale, single, ends, unit=one_over_width(ends), nodes=nodes)
 
     def distances(self, table: Table, column: str, hierarchy: Hierarchy | None) -> Floats:
-        """How far each value of a column (by code) is from each stretch; 0 inside."""
+        """The distance of each value of a column (by code) from each stretch; 0 inside."""
         coded = table.codes(column)
         if self.nodes is None:
             assert self.gaps is not None
@@ -133,20 +133,20 @@ class Spans:
         tree = hierarchy.codes(table, column, unseen="top")
         away, own = np.ones((coded.count, len(self.nodes))), tree.bounds(0)
         if self.ends is not None and own is not None:
-            # an interval does not hold its upper end, which is near it all the same; a single
-            # number is itself, also where another type writes it otherwise
+            # an interval does not hold its upper end, but is close to it; a single number equals
+            # itself, even if another type writes it differently
             away = np.maximum(self._apart(own[:, 0]), np.where(self.single, 0.0, _NEXT_TO))
             away[self._under(tree)] = 0.0
             return away
         away[self._under(tree)] = 0.0
-        # a value that no stretch names says nothing of where its row belongs
+        # a value that no stretch names says nothing about where its row belongs
         said = np.array([text != TOP for text in self.texts])
         lost = (away[:, said] > 0).all(axis=1)
         away[np.ix_(lost, said)] = _NEXT_TO
         return away
 
     def covers(self, table: Table, column: str, hierarchy: Hierarchy | None) -> Flags:
-        """Which values of a column (by code) a reader finds under the text of each stretch."""
+        """Which values of a column (by code) the text of each stretch covers for a reader."""
         coded = table.codes(column)
         if self.nodes is None:
             assert self.gaps is not None
@@ -177,17 +177,17 @@ class Spans:
         return inside
 
     def _apart(self, values: Floats) -> Floats:
-        """How far numbers are from each stretch, in widths of the column; 1 from or to nothing.
+        """Distances of numbers from each stretch, in column widths; 1 from or to a missing value.
 
-        A number outside all stretches is next to the outermost one, so that one that is huge does
-        not drown what other columns say; a stretch that holds it is nearer still.
+        A number outside all stretches counts as next to the outermost one, so that a huge number
+        does not drown out the other columns; a stretch that holds it is still nearer.
         """
         assert self.ends is not None
         outside = ~self._between(values)
         finite = self.ends[np.isfinite(self.ends)]
         if len(finite):
             values = np.clip(values, finite.min(), finite.max())
-        with np.errstate(over="ignore", invalid="ignore"):  # of infinite ends and of missing
+        with np.errstate(over="ignore", invalid="ignore"):  # infinite ends and missing values
             below, above = self.ends[:, 0] - values[:, None], values[:, None] - self.ends[:, 1]
             away = np.maximum(np.maximum(below, above), 0.0) * self.unit
         return np.nan_to_num(np.maximum(away, np.where(outside, _NEXT_TO, 0.0)), nan=1.0)
@@ -195,7 +195,7 @@ class Spans:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ServedBoxes:
-    """Boxes in the order of preference: a row gets the texts of its own, or of the nearest."""
+    """Boxes in order of preference: a row gets the texts of its own box, or of the nearest."""
 
     spans: Mapping[str, Spans]
     boxes: Labels
@@ -226,7 +226,7 @@ class ServedBoxes:
         return table
 
     def cover(self, table: Table, hierarchies: Mapping[str, Hierarchy]) -> Table:
-        """Each row once for every class that it may be in, or once with a text of none."""
+        """Each row once for every class to which it may belong, or once with a text of none."""
         if not self.changed:
             return table
         rows = table.group(list(self.spans))
@@ -234,7 +234,7 @@ class ServedBoxes:
         row, chosen = _once_for_each(rows.labels, *self.pairs(table, hierarchies, first))
         table = table.reorder(row)
         count, of_box = self.classes
-        box_of = np.empty(count, np.int64)  # any of each class
+        box_of = np.empty(count, np.int64)  # any box of each class
         box_of[of_box] = np.arange(len(of_box))
         stretch = np.where(chosen[:, None] < 0, -1, self.boxes[box_of[chosen]])
         for name in self.changed:
@@ -247,7 +247,7 @@ class ServedBoxes:
 
     @cached_property
     def classes(self) -> tuple[int, Integers]:
-        """How many classes of equal texts there are, and that of each box."""
+        """The number of classes of equal texts, and the class of each box."""
         ids = np.empty(self.boxes.shape, np.int64)
         for place, spans in enumerate(self.spans.values()):
             known: dict[str | None, int] = {}
@@ -259,7 +259,7 @@ class ServedBoxes:
     def pairs(
         self, table: Table, hierarchies: Mapping[str, Hierarchy], rows: npt.NDArray[Any]
     ) -> tuple[Integers, Integers]:
-        """Some rows with the classes whose texts cover them: every pair once, by rows."""
+        """Some rows with the classes whose texts cover them: every pair once, ordered by row."""
         from shoal.kernels.boxes.record_boxes import covering_boxes
 
         inside = [
@@ -284,7 +284,7 @@ def boxed(
     box_of_row: npt.NDArray[Any],
     minimal: Minimal | None = None,
 ) -> Recoding:
-    """A recoding into boxes: where a row lies in several, that with the least loss says most."""
+    """A recoding into boxes; among several boxes of a row, the one with the least loss is best."""
     order = np.argsort(losses, kind="stable")
     served = ServedBoxes(spans, boxes[order], tuple(columns))
     nobody = np.zeros(len(box_of_row), np.bool_)
@@ -295,7 +295,7 @@ def boxed(
 def _once_for_each(
     labels: npt.NDArray[Any], groups: Integers, classes: Integers
 ) -> tuple[Integers, Integers]:
-    """Rows repeated for every class of their group, and these classes; -1 where there is none."""
+    """Rows repeated for every class of their group, and these classes; -1 if there is none."""
     counts = np.bincount(groups, minlength=int(labels.max(initial=-1)) + 1)
     alone = np.flatnonzero(counts == 0)
     order = np.argsort(np.concatenate([groups, alone]), kind="stable")
@@ -308,7 +308,7 @@ def _once_for_each(
 
 
 def _flat(tables: list[npt.NDArray[Any]]) -> tuple[npt.NDArray[Any], Integers, Integers]:
-    """Tables one after the other, where each starts, and how wide its rows are."""
+    """The tables concatenated, the start of each, and the width of its rows."""
     sizes = [table.size for table in tables]
     starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     widths = np.array([table.shape[1] for table in tables], np.int64)

@@ -1,4 +1,4 @@
-"""The space of levels of a full-domain recoding: what each combination of levels would cost."""
+"""The space of levels of a full-domain recoding: the cost of each combination of levels."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LevelNode:
-    """One combination of levels: whether it may be released, what it suppresses and loses."""
+    """One combination of levels: whether it may be released, what it suppresses, its loss."""
 
     levels: Mapping[str, int]
     allowed: bool
@@ -30,9 +30,9 @@ class LevelNode:
 
 
 class LevelSpace:
-    """The combinations of levels of some columns, judged on the distinct values with their counts.
+    """The combinations of levels of some columns, evaluated on the distinct values and counts.
 
-    ``heights`` has the most general level of each column. Threads may ask at the same time.
+    ``heights`` has the most general level of each column. Several threads may use it at once.
     """
 
     def __init__(self, task: Problem, *, limit: float, loss: str) -> None:
@@ -43,15 +43,15 @@ class LevelSpace:
         self.heights = {name: task.coded[name].levels - 1 for name in self.names}
         self.records = task.found.records
         self._lattice = Lattice(**lattice_of(task, limit=limit, loss=loss))
-        self._lock = threading.Lock()  # a lattice has one place to work in
+        self._lock = threading.Lock()  # a lattice has a single workspace
 
     @property
     def size(self) -> float:
-        """How many combinations there are, as a float: it may be astronomic."""
+        """The number of combinations, as a float because it may be astronomical."""
         return self._lattice.size()
 
     def values_at(self, name: str, level: int) -> int:
-        """How many different values a column has at a level."""
+        """The number of distinct values of a column at a level."""
         return self._coded[name].nodes(level)
 
     def at(self, levels: Mapping[str, int]) -> LevelNode:
@@ -61,7 +61,7 @@ class LevelSpace:
             return self._node(self._lattice.measured(self._lattice.at(at), at))
 
     def along(self, name: str, others: Mapping[str, int]) -> list[LevelNode]:
-        """All levels of one column, the others where they are."""
+        """All levels of one column, with the others fixed."""
         return next(self._rows(None, self._known(name), others))
 
     def grid(self, down: str, across: str, others: Mapping[str, int]) -> list[list[LevelNode]]:
@@ -69,7 +69,7 @@ class LevelSpace:
         return list(self.rows(down, across, others))
 
     def rows(self, down: str, across: str, others: Mapping[str, int]) -> Iterator[list[LevelNode]]:
-        """The rows of the grid one by one, that of the finest level first."""
+        """The rows of the grid one by one, starting with the finest level."""
         return self._rows(self._known(down), self._known(across), others)
 
     def _rows(
@@ -99,7 +99,7 @@ class LevelSpace:
     def _known(self, name: str) -> str:
         if name not in self.heights:
             raise InputError(
-                f"'{name}' is none of the columns to generalize. {did_you_mean(name, self.names)}"
+                f"'{name}' is not a column to generalize. {did_you_mean(name, self.names)}"
             )
         return name
 

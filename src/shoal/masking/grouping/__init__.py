@@ -1,1 +1,1 @@
-"""Groups of at least k similar records: how records are compared, and what groups satisfy."""
+"""Groups of at least k similar records: how to compare records, and what groups must satisfy."""

@@ -1,4 +1,4 @@
-"""How far two records are from each other: columns of a table as the kernels compare them."""
+"""Distances between records: the columns of a table in the form the kernels compare."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 
 DISSIMILARITIES = ("euclidean", "gower", "ahmad-dey", "ahmad-dey-squared")
-_LEVELS = 2_000  # of a category: Ahmad and Dey compare each two of them, column by column
+_LEVELS = 2_000  # per column: Ahmad and Dey compare every pair of values
 _BINS = 5  # Ahmad and Dey leave the number open; five bins of equal width
 _FAR = 400  # powers of two from 1: beyond, squares and their sums may overflow or vanish
 
 
 @dataclass(frozen=True, eq=False)
 class Space:
-    """Records to be partitioned: points under Euclidean distance, or records of mixed type."""
+    """Records to partition: points with Euclidean distance, or records of mixed type."""
 
     rows: int
     points: Floats | None = None
@@ -34,14 +34,14 @@ class Space:
 
     @property
     def columns(self) -> int:
-        """How many columns are compared."""
+        """The number of compared columns."""
         if self.points is not None:
             return self.points.shape[1]
         return len(self.records.measure.presence)
 
     @cached_property
     def records(self) -> MixedRecords:
-        """The records for kernels of mixed type; points under the square of their distance."""
+        """The records for kernels of mixed type; points with their squared distance."""
         from shoal.kernels.space.mixed_records import squared_euclidean
 
         if self.mixed is not None:
@@ -55,8 +55,8 @@ def space_of(
 ) -> Space:
     """The columns of a table under a dissimilarity.
 
-    ``euclidean`` compares numbers, standardised to mean 0 and variance 1 unless
-    ``standardize`` is false; a missing number stands at the mean. The others compare columns of
+    ``euclidean`` compares numbers, standardized to mean 0 and variance 1 unless
+    ``standardize`` is false; a missing number counts as the mean. The others compare columns of
     any kind: numbers as numbers, everything else as categories.
     """
     if dissimilarity == "euclidean":
@@ -71,13 +71,13 @@ def space_of(
 
 
 def _check_levels(table: Table, nominal: Sequence[str]) -> None:
-    """Before memory is used: a table of all pairs of values of a column grows as their square."""
+    """Check before memory is used: a table of all pairs of values grows with their square."""
     for name in nominal:
         if (found := table.distinct(name)) > _LEVELS:
             raise InputError(
                 f"Column '{name}' has {found} different values, and Ahmad and Dey's dissimilarity "
-                f"compares each two of at most {_LEVELS}; choose the dissimilarity 'gower', recode "
-                "the column, or leave it out."
+                f"compares all pairs of at most {_LEVELS}. Choose the dissimilarity 'gower', "
+                "recode the column, or leave it out."
             )
 
 
@@ -96,18 +96,18 @@ def _points(table: Table, columns: Sequence[str], standardize: bool) -> Floats:
     others = [name for name in columns if table.kind(name) not in NUMBERS]
     if others:
         raise InputError(
-            f"Euclidean distance compares numbers, but {quoted(others)} is not numeric; choose "
+            f"Euclidean distance compares numbers, but {quoted(others)} is not numeric. Choose "
             "the dissimilarity 'gower' or 'ahmad-dey', or name other columns."
         )
     shift = 0 if standardize else _common_shift([table.numbers(name).values for name in columns])
     points = np.empty((len(table), len(columns)))
-    for place, name in enumerate(columns):  # one at a time, so that no column is held twice
+    for place, name in enumerate(columns):  # one at a time: never two copies of the table
         points[:, place] = _scaled(table, name, standardize, shift)
     return points
 
 
 def _common_shift(columns: Sequence[npt.NDArray[Any]]) -> int:
-    """The power of two that brings raw values, all alike, to where their squares are numbers."""
+    """The power of two that scales all raw values so that their squares stay finite."""
     largest = max((np.abs(c.astype(np.float64)).max(initial=0.0) for c in columns), default=0.0)
     exponent = int(np.frexp(largest)[1])
     return -exponent if abs(exponent) > _FAR else 0
@@ -139,12 +139,12 @@ def _with_gaps(table: Table, name: str) -> Floats:
 
 
 def _about_one(values: Floats) -> Floats:
-    """Exactly the same up to a power of two: sums and ranges then neither overflow nor vanish."""
+    """Exactly the same up to a power of two, so that sums and ranges do not over- or underflow."""
     largest = max(values.max(initial=0.0), -values.min(initial=0.0))
     power = -int(np.frexp(largest)[1])
     if largest == 0 or power == 0:
         return values
-    # a product with a power of two is as exact, and faster, where that is itself a number
+    # multiplying by a power of two is exact too, and faster, if that power is itself a float
     return values * 2.0**power if abs(power) < 1000 else np.ldexp(values, power)
 
 

@@ -1,4 +1,4 @@
-"""What groups must satisfy beyond their size: privacy models, given to methods that form groups."""
+"""What groups must satisfy beyond their size: privacy models for methods that form groups."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _OF_A_POPULATION = ("in_population", "presence")
 
 @dataclass(frozen=True)
 class PrivacyModels(Constraint):
-    """A privacy model, or a list of them; in a plan a table as under ``[require]``."""
+    """A privacy model, or a list of them; in a plan, a table as under ``[require]``."""
 
     words = "a privacy model or a list of them, for example LDiversity(2)"
 
@@ -34,7 +34,7 @@ class PrivacyModels(Constraint):
         return len(given) > 0 and all(isinstance(model, PrivacyModel) for model in given)
 
     def read(self, value: Any) -> Any:
-        """Models from plain data; what is neither a table nor a list of tables is left as it is."""
+        """Models from plain data; other values than tables or lists of tables stay as they are."""
         if isinstance(value, Mapping):
             models = _models_in(value)
             return models[0] if len(models) == 1 else models
@@ -44,7 +44,7 @@ class PrivacyModels(Constraint):
 
 
 def models_of(models: PrivacyModel | Sequence[PrivacyModel] | None) -> list[PrivacyModel]:
-    """None, one or several models as a list."""
+    """No, one or several models as a list."""
     return [] if models is None else [models] if isinstance(models, PrivacyModel) else [*models]
 
 
@@ -63,7 +63,7 @@ def _models_in(given: Mapping[str, Any]) -> list[PrivacyModel]:
 
 
 class GroupDemand:
-    """What groups of records of different persons must satisfy, as the kernels take it."""
+    """What groups of records of different persons must satisfy, in the form the kernels need."""
 
     def __init__(self, conditions: Conditions, codes: Labels) -> None:
         from shoal.kernels.groups.diverse_group import sensitive_of
@@ -78,7 +78,7 @@ class GroupDemand:
 
     @property
     def holds(self) -> bool:
-        """Whether all records as one group satisfy it."""
+        """Whether all records as one group satisfy the demand."""
         from shoal.kernels.conditions import holds
 
         counts = np.zeros((len(self.codes), max(1, self.conditions.shares.shape[1])), np.int64)
@@ -89,7 +89,7 @@ class GroupDemand:
 
 
 def group_demand(models: Models | None, table: Table, k: int) -> GroupDemand | None:
-    """The models as conditions on groups of at least k; refused where all as one fail them."""
+    """The models as conditions on groups of at least k; refused if one group of all fails."""
     if models is None:
         return None
     from shoal.models import conditions_of
@@ -115,7 +115,7 @@ def group_demand_of_persons(
 
 
 def masked_and_asked(models: Models | None, table: Table, columns: Sequence[str]) -> list[str]:
-    """The columns that the models are about and that a method gives one value per group."""
+    """The columns that the models protect and that a method would make equal within a group."""
     conditions = [model.conditions(table) for model in models_of(models)]
     asked = {condition.column for each in conditions for condition in each}
     return [name for name in columns if name in asked]
@@ -127,8 +127,8 @@ def _check_kind(model: PrivacyModel, table: Table) -> None:
         return
     if not asked or any(condition.kind in _OF_A_POPULATION for condition in asked):
         raise InputError(
-            "'models' takes models that ask something of the records of each group, and "
-            f"{model.title} does not; require it of the release instead."
+            "'models' takes models that restrict the records of each group, and "
+            f"{model.title} does not. Require it of the release instead."
         )
 
 
@@ -136,7 +136,7 @@ def _check_whole(model: PrivacyModel, table: Table) -> None:
     whole = table.with_roles(Roles(sensitive=table.roles.sensitive))
     if not model.holds(whole):
         raise InputError(
-            f"No groups can satisfy {model.title}: already all {counted(table)} as one group "
-            f"reach {model.level(whole):.4g} and {model.threshold:g} is asked for; relax "
+            f"No groups can satisfy {model.title}: even all {counted(table)} as one group "
+            f"reach {model.level(whole):.4g}, and {model.threshold:g} is required. Relax "
             "'models'."
         )

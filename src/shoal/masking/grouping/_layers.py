@@ -1,9 +1,9 @@
-"""Groups of k persons where a person has several records: records in layers, groups in each.
+"""Groups of k persons if a person has several records: records in layers, groups in each layer.
 
-A layer has at most one record of each person, so that k of its records are k persons, and every
-way to form groups of records forms groups of persons there. The first layer has the first record
-of everybody, the second the second of all who have one, and so on, where the records of a person
-are in the order of their values. Records of layers with fewer than k persons join groups nearby.
+A layer has at most one record of each person. Then k records of a layer belong to k persons, and
+any way to form groups of records forms groups of persons. The first layer has everyone's first
+record, the second the second record of everyone who has one, and so on; the records of a person are
+in the order of their values. Records of layers with fewer than k persons join nearby groups.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ def groups_of_persons(
     asked: tuple[Conditions, Labels],
     form: Callable[[Integers, int, int], Labels | None],
 ) -> Labels:
-    """Groups of at least k persons that satisfy what is ``asked``, counted in persons.
+    """Groups of at least k persons that satisfy ``asked``, counted in persons.
 
-    ``form`` gets the rows of a layer, its number and how many there are; it returns their groups,
-    or None where these records alone cannot form any.
+    ``form`` gets the rows of a layer, its number and the number of layers. It returns their
+    groups, or None if these records alone cannot form any.
     """
     layer = layers_of(table, columns)
-    usable = int((np.bincount(layer) >= k).sum())  # layers only get smaller
+    usable = int((np.bincount(layer) >= k).sum())  # layers never get larger
     labels: Labels = np.full(len(table), -1, np.int32)
     found = 0
     for number in range(usable):
@@ -56,7 +56,7 @@ def groups_of_persons(
 
 
 def layers_of(table: Table, columns: Sequence[str]) -> Integers:
-    """Which record of its person each one is, from 0, in the order of some columns."""
+    """The rank of each record among its person's records, from 0, in the order of some columns."""
     keys: list[npt.NDArray[Any]] = [table.codes(name).codes for name in reversed(columns)]
     order = np.lexsort((*keys, table.persons))
     sizes = np.bincount(table.persons)
@@ -66,7 +66,7 @@ def layers_of(table: Table, columns: Sequence[str]) -> Integers:
 
 
 def _joined(space: Space, labels: Labels, asked: tuple[Conditions, Labels]) -> Labels:
-    """Every record in a group, and groups that miss a condition merged with others nearby."""
+    """Put every record into a group, and merge groups that fail a condition with nearby ones."""
     from shoal.kernels.groups.diverse_group import Sensitive
     from shoal.kernels.groups.diverse_merge import settled
 
@@ -75,7 +75,7 @@ def _joined(space: Space, labels: Labels, asked: tuple[Conditions, Labels]) -> L
 
 
 def _check_even(labels: Labels, table: Table, crowd: int) -> None:
-    """Raise RequirementNotMet where a person has too large a share of a group."""
+    """Raise RequirementNotMet if a person has too large a share of a group."""
     if crowd == 1:
         return
     _, pair, rows = np.unique(
@@ -88,6 +88,6 @@ def _check_even(labels: Labels, table: Table, crowd: int) -> None:
     if short.any():
         raise RequirementNotMet(
             f"No groups can hide the person with the most records among {crowd}: the table has "
-            f"{counted(table)}, and {most} records of one person would be in one group. Take "
-            "records of such persons out, or ask for a smaller k. Nothing was written."
+            f"{counted(table)}, and {most} records of one person would be in one group. Remove "
+            "records of such persons, or ask for a smaller k. Nothing was written."
         )

@@ -25,32 +25,32 @@ from shoal.models import counted
 from shoal.randomness import SecretStream
 from shoal.table import Table
 
-#: Puts records into groups and shows in a log how far it is.
+#: Puts records into groups and reports its progress in a log.
 Forming = Callable[[Space, StepLog], object]
 
-_FEWEST = 50_000  # records below which nobody waits for any partition
-_PILOT = 20  # the pilot has one record in so many, so that it takes a percent or two of the run
-_FEW = 200  # records of a run before it, which may have to compile
-_GROWTH = 1.3  # time grows as this power of the records; seen from 1.1 to 1.5 with the data
-_WORTH_TELLING = 3.0  # seconds
+_FEWEST = 50_000  # below so many records, no partition takes noticeably long
+_PILOT = 20  # the pilot uses one record in so many: one or two percent of the run's time
+_FEW = 200  # records of a first run, which may have to compile
+_GROWTH = 1.3  # time grows as this power of the records; observed: 1.1 to 1.5, depending on data
+_WORTH_SHOWING = 3.0  # seconds
 
 
 def with_estimate(log: StepLog, space: Space, form: Forming) -> StepLog:
-    """A log that also says about how long a run on all records takes, where that is long."""
+    """A log that also shows the estimated duration of a run on all records, if it is long."""
     show = log.progress
     if show is None:
         return log
     seconds = estimated_seconds(space, form)
-    if seconds is None or seconds < _WORTH_TELLING:
+    if seconds is None or seconds < _WORTH_SHOWING:
         return log
     return replace(log, progress=lambda label, share: show(f"{label}: {in_words(seconds)}", share))
 
 
 def estimated_seconds(space: Space, form: Forming) -> float | None:
-    """About how many seconds it takes to form groups of all records; None for not worth a trial.
+    """The estimated seconds to form groups of all records; None if a trial is not worthwhile.
 
-    The work is done on one record in so many and the time scaled up by how it is known to grow.
-    Data whose structure changes with their number are off by a factor of about two.
+    The pilot runs on a fraction of the records, and its time is scaled up by the known growth.
+    The estimate is off by a factor of about two for data whose structure changes with their number.
     """
     if space.rows < _FEWEST:
         return None
@@ -59,7 +59,7 @@ def estimated_seconds(space: Space, form: Forming) -> float | None:
     few, part = (
         part_of(space, np.arange(0, space.rows, step)) for step in (space.rows // _FEW, _PILOT)
     )
-    with always_compiled():  # as for all records
+    with always_compiled():  # as the full run is
         form(few, StepLog())
         start = time.monotonic()
         form(part, StepLog())
@@ -67,7 +67,7 @@ def estimated_seconds(space: Space, form: Forming) -> float | None:
 
 
 def part_of(space: Space, rows: Integers) -> Space:
-    """Some of the records, compared as all of them are."""
+    """Some of the records, compared in the same way as all of them."""
     points, mixed = space.points, space.mixed
     if points is not None:
         points = np.ascontiguousarray(points[rows])
@@ -81,7 +81,7 @@ def part_of(space: Space, rows: Integers) -> Space:
 
 
 def in_words(seconds: float) -> str:
-    """A time as it is guessed: two digits would claim too much."""
+    """An estimated time in words; two digits would claim too much."""
     if seconds < 10:
         return f"about {seconds:.0f} s"
     if seconds < 90:
@@ -119,7 +119,7 @@ class Grouping(Protocol):
 
 
 class Portions(Protocol):
-    """A kernel that works in portions, so that progress shows and ctrl-C stops it."""
+    """A kernel that works in portions, so that it can show progress and ctrl-C stops it."""
 
     @property
     def labels(self) -> Labels: ...
@@ -128,17 +128,17 @@ class Portions(Protocol):
 
 
 class Search(Portions, Protocol):
-    """A local search, which random words can push on from where it came to rest."""
+    """A local search; random words can restart it from where it stopped."""
 
     def perturb(self, words: npt.NDArray[np.uint64]) -> int: ...
 
 
 def check_size(k: int, table: Table) -> None:
-    """Raise InputError where a table has fewer persons than a group needs."""
+    """Raise InputError if a table has fewer persons than a group needs."""
     if k > table.person_count:
         raise InputError(
-            f"k = {k} is larger than the table, which has {counted(table)}; "
-            f"choose k of at most {table.person_count}."
+            f"k = {k} is larger than the table, which has {counted(table)}. "
+            f"Choose k of at most {table.person_count}."
         )
 
 
@@ -202,7 +202,7 @@ def _formed(
         if demand is not None:
             from shoal.kernels.groups.diverse_merge import settled
 
-            # groups that miss a condition are merged with others nearby
+            # groups that fail a condition are merged with nearby ones
             labels = settled(space.records, labels, demand.conditions, demand.sensitive)
     if settings.refine:
         labels = _refined(space, labels, settings.k, seconds, demand, stream.derive("refine"), log)
@@ -210,7 +210,7 @@ def _formed(
 
 
 def _run(work: Portions, rows: int, log: StepLog) -> Labels:
-    """Let a kernel work to its end, portion by portion."""
+    """Run a kernel to its end, portion by portion."""
     done = 0
     while done < rows:
         log.tell("Forming groups", done / rows)
@@ -219,11 +219,11 @@ def _run(work: Portions, rows: int, log: StepLog) -> Labels:
 
 
 def _line(table: Table, columns: Sequence[str], space: Space, partition: str) -> Space:
-    """The one column that is put in order, as points on a line.
+    """The only column, as points on a line.
 
-    Euclidean distance has made points of it. Under other names, which do not matter to one column,
-    it may hold numbers, dates, times or booleans: it is taken by its ranks, or by its values for a
-    partition that measures gaps (dates by their days), with missing values last.
+    With Euclidean distance the column already consists of points. With other dissimilarities, which
+    make no difference for one column, it may hold numbers, dates, times or booleans. Its ranks are
+    used, or its values if the partition measures gaps (dates in days); missing values come last.
     """
     if len(columns) != 1:
         raise InputError(
@@ -234,8 +234,8 @@ def _line(table: Table, columns: Sequence[str], space: Space, partition: str) ->
         return space
     if table.kind(columns[0]) == "text":
         raise InputError(
-            f"The partition '{partition}' needs an order of values, which text in column "
-            f"'{columns[0]}' does not have; choose 'mdav', or name a column of numbers or dates."
+            f"The partition '{partition}' needs ordered values, and text in column "
+            f"'{columns[0]}' has no order. Choose 'mdav', or name a column of numbers or dates."
         )
     column = table.codes(columns[0])
     values = column.codes if partition == "individual-ranking" else column.positions[column.codes]
@@ -243,7 +243,7 @@ def _line(table: Table, columns: Sequence[str], space: Space, partition: str) ->
 
 
 def _partitioned(space: Space, settings: Grouping, stream: SecretStream, log: StepLog) -> Labels:
-    """The groups that a partition forms by itself."""
+    """The groups that a partition forms on its own."""
     from shoal.kernels.space.few import are_few
 
     k = settings.k
@@ -259,12 +259,12 @@ def _partitioned(space: Space, settings: Grouping, stream: SecretStream, log: St
 
 
 def _kernel(space: Space, settings: Grouping, stream: SecretStream) -> Portions:
-    """The kernel of a partition, imported when it is needed; points have some of their own."""
+    """The kernel of a partition, imported when needed; points have their own kernels."""
     k, points = settings.k, space.points
     if settings.partition == "v-mdav":
         from shoal.kernels.groups.v_mdav import VMdav
 
-        gamma = settings.gamma if points is None else settings.gamma**2  # as the distances are
+        gamma = settings.gamma if points is None else settings.gamma**2  # distances are squared too
         return VMdav(space.records, k, gamma)
     if settings.partition == "mu-approx":
         from shoal.kernels.groups.mu_approx import MuApprox
@@ -300,14 +300,14 @@ def _values(space: Space) -> Floats:
 
 
 def _rank_labels(values: Floats, k: int) -> Labels:
-    """Groups of k neighbouring ranks; the middle group takes the records left over."""
+    """Groups of k neighboring ranks; the middle group takes the leftover records."""
     from shoal.kernels.groups.univariate import individual_ranking, labels_of
 
     return labels_of(*individual_ranking(values, k))
 
 
 def rank_groups(table: Table, name: str, k: int) -> Labels:
-    """Groups of k persons with neighbouring ranks in any column; missing values come last."""
+    """Groups of k persons with neighboring ranks in any column; missing values come last."""
     ranks = table.codes(name).codes.astype(np.float64)
     if table.person_count == len(table):
         return _rank_labels(ranks, k)
@@ -327,7 +327,7 @@ def _refined(
     stream: SecretStream,
     log: StepLog,
 ) -> Labels:
-    """The groups after local search: to the end of the first descent, or of the time."""
+    """The groups after local search: until the first descent ends, or until the time is up."""
     work = _local_search(space, labels, k, demand)
     settled = work.advance()  # before the clock starts: the first call may have to compile
     start = time.monotonic()
@@ -341,7 +341,7 @@ def _refined(
 
 
 def _local_search(space: Space, labels: Labels, k: int, demand: GroupDemand | None) -> Search:
-    """On squared distances to centres where that suffices, which is faster; else on pairs."""
+    """Search on squared distances to centers if possible, which is faster; otherwise on pairs."""
     if space.points is not None and demand is None:
         from shoal.kernels.refine.refine import Refinement
 

@@ -20,9 +20,9 @@ from shoal.risk.attacks._learnt_guesses import (
     coded_column,
     features_of,
     learn,
-    learnt_rows,
     members_and_control,
     secret_labels,
+    training_rows,
     unpaired_intruder,
 )
 from shoal.risk.attacks._swapped_groups import rank_matching
@@ -177,8 +177,8 @@ def attribute_inference(
             if attack != "model" or not about.released:
                 found[name] = _linked(about, people, labels, attack)
             else:
-                taught = learnt_rows(masked, about.own, len(secrets))
-                found[name] = _by_model(about, people, labels, learner, taught)
+                training = training_rows(masked, about.own, len(secrets))
+                found[name] = _by_model(about, people, labels, learner, training)
     return _attack_measurement(found, attack, len(masked))
 
 
@@ -193,10 +193,12 @@ def _linked(
         warning = "None of the columns that the intruder knows was released, so the guess is blind."
         return _Guessed(intruder, right, blind, facts, (warning,))
     # raises if a coarser column cannot be mapped
-    told = about_coarser(hint for hint in intruder.released if coded_column(hint, people).coarser)
+    messages = about_coarser(
+        hint for hint in intruder.released if coded_column(hint, people).coarser
+    )
     each = replace(intruder, persons=intruder.persons[secrets.of], own=intruder.own[secrets.of])
     links = _LINKAGES[attack](each, secrets.labels, labels.records)
-    return _Guessed(intruder, secrets.summed(links.chances), blind, facts, told)
+    return _Guessed(intruder, secrets.summed(links.chances), blind, facts, messages)
 
 
 def _by_model(
@@ -204,9 +206,9 @@ def _by_model(
     people: MembersAndControl,
     labels: SecretLabels,
     learner: Any,
-    taught: Integers,
+    training: Integers,
 ) -> _Guessed:
-    """The guess of a model that learnt from some of the records."""
+    """The guess of a model that learned from some of the records."""
     _, blind, facts = _of_persons(intruder, people, labels)
     others = np.arange(people.members, len(people.own))
     others = others[one_row_each(people.persons[others], others)]
@@ -217,10 +219,12 @@ def _by_model(
         for hint in sorted(intruder.released)
     }
     records, everybody = features_of(list(columns.values()), learner)
-    told = about_coarser(hint for hint, terms in columns.items() if terms.coarser)
-    model = learn(learner, records[taught], labels.records[taught], intruder.masked.persons[taught])
+    messages = about_coarser(hint for hint, terms in columns.items() if terms.coarser)
+    model = learn(
+        learner, records[training], labels.records[training], intruder.masked.persons[training]
+    )
     found = _Secrets.of_rows(rows, people, labels).right(model.guesses(everybody)[:, None])
-    facts |= {"learnt_from": len(taught), "own_accuracy": model.own_accuracy}
+    facts |= {"learnt_from": len(training), "own_accuracy": model.own_accuracy}
     right, of_others = found[: len(intruder.persons)], found[len(intruder.persons) :]
     if len(others):
         rate = Rate.of(of_others)
@@ -230,7 +234,7 @@ def _by_model(
             "interval": list(rate.interval),
             "above_control": _above(float(right.mean()), rate.share),
         }
-    return _Guessed(intruder, right, blind, facts, (*told, *model.warnings))
+    return _Guessed(intruder, right, blind, facts, (*messages, *model.warnings))
 
 
 def _by_ranks(intruder: Intruder, name: str) -> _Guessed:
@@ -253,7 +257,7 @@ def _by_ranks(intruder: Intruder, name: str) -> _Guessed:
 def _attack_measurement(found: dict[str, _Guessed], attack: Attack, records: int) -> Measurement:
 
     def how_bad(name: str) -> tuple[bool, float, float]:
-        # a secret that was not released is never the worst of several
+        # a secret that was not released is never the worst one
         return found[name].facts["released"], found[name].lift, found[name].accuracy
 
     worst = max(found, key=how_bad)
@@ -309,7 +313,7 @@ def _frequent(intruder: Intruder, labels: SecretLabels) -> Integers:
 
 @dataclass(frozen=True, eq=False)
 class _Secrets:
-    """The different labels of persons, in all their records: ``labels`` at the place ``of``."""
+    """The different labels of persons in all their records: ``labels`` of the person ``of``."""
 
     of: Integers
     labels: Integers
@@ -322,9 +326,9 @@ class _Secrets:
             return cls(np.arange(len(rows)), labels.people[rows], len(rows))
         place = np.full(int(people.persons.max()) + 1, -1)
         place[people.persons[rows]] = np.arange(len(rows))
-        asked = place[people.persons] >= 0
-        had, of = owned_pairs(labels.people[asked], place[people.persons[asked]])
-        return cls(of, had, len(rows))
+        wanted = place[people.persons] >= 0
+        held, of = owned_pairs(labels.people[wanted], place[people.persons[wanted]])
+        return cls(of, held, len(rows))
 
     def summed(self, chances: Floats) -> Floats:
         """The chance that any of a person's labels is guessed."""
@@ -341,7 +345,7 @@ class _Secrets:
 def _of_persons(
     intruder: Intruder, people: MembersAndControl, labels: SecretLabels
 ) -> tuple[_Secrets, float, dict[str, Any]]:
-    """The persons' labels, the share that the most frequent released value gets right, facts."""
+    """The persons' labels, the share guessed by the most frequent released value, and facts."""
     secrets = _Secrets.of_rows(intruder.persons, people, labels)
     frequent = _frequent(intruder, labels)
     blind = float(secrets.right(frequent).mean() / len(frequent))

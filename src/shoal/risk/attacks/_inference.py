@@ -104,14 +104,14 @@ def inference(
         raise InputError(
             "The intruder knows nothing but the secret. Name other columns as 'known'."
         )
-    read, said = readable_columns([*names, *secrets], original, masked, control)
-    said += about_sampled(original, masked)
+    read, messages = readable_columns([*names, *secrets], original, masked, control)
+    messages += about_sampled(original, masked)
     targets = [column for column in read if column.name in secrets]
     steps = [column for column in read if column.name not in secrets]
     details: dict[str, Any] = {"known": [column.name for column in steps]}
     if not targets or not steps:
-        said.append("Nothing was released from which sensitive values could be guessed.")
-        return nothing_found("inference", control, details | {"persons": 0}, said)
+        messages.append("Nothing was released from which sensitive values could be guessed.")
+        return nothing_found("inference", control, details | {"persons": 0}, messages)
     place = released_regions(steps, masked)
     groups = rows_to_attack(original, control, int(sample), random_state)
     owners = original.persons
@@ -132,7 +132,7 @@ def inference(
         blind=blind,
         control=others,
         details=details | {"persons": len(groups[0]), "secret": worst, "columns": risks},
-        warnings=said,
+        warnings=messages,
     )
 
 
@@ -165,12 +165,12 @@ def _rates(
             rates.append(None)
             continue
         # the others have no secret to guess
-        told, own = _places_and_secrets(target, persons, owners)
+        places, own = _places_and_secrets(target, persons, owners)
         if not len(own):
             rates.append(Rate(0.0))
             continue
-        found = nearest_guesses(place.regions, place.codes(persons[told]), members, secrets, own)
-        rates.append(Rate.of(_of_any(target, told, found)))
+        found = nearest_guesses(place.regions, place.codes(persons[places]), members, secrets, own)
+        rates.append(Rate.of(_of_any(target, places, found)))
     attack, control = rates
     assert attack is not None
     return attack, _blind(target, secrets, *_places_and_secrets(target, groups[0], owners)), control
@@ -185,8 +185,8 @@ def _places_and_secrets(
         return np.flatnonzero(own >= 0), own[own >= 0]
     place = np.full(int(owners.max()) + 1, -1)
     place[owners[persons]] = np.arange(len(persons))
-    asked = (place[owners] >= 0) & (target.values >= 0)
-    return owned_pairs(place[owners[asked]], target.values[asked])
+    wanted = (place[owners] >= 0) & (target.values >= 0)
+    return owned_pairs(place[owners[wanted]], target.values[wanted])
 
 
 def _of_any(target: ReleasedColumn, persons: Integers, chances: Floats) -> Floats:
@@ -216,18 +216,18 @@ def _label_secrets(target: ReleasedColumn, closeness: float) -> Secrets:
 
 def _blind(target: ReleasedColumn, secrets: Secrets, persons: Integers, own: Integers) -> Rate:
     """How often the guess that fits most released records is right."""
-    shown = target.labels[target.labels >= 0]
-    if len(shown) == 0 or len(own) == 0:
+    released = target.labels[target.labels >= 0]
+    if len(released) == 0 or len(own) == 0:
         return Rate(0.0)
     right: Floats
     if target.ordered:
-        guesses = np.sort(secrets.guesses[shown])
+        guesses = np.sort(secrets.guesses[released])
         reach = secrets.closeness + 1e-12
         fits = np.searchsorted(guesses, guesses + reach, side="right")
         best = guesses[np.argmax(fits - np.searchsorted(guesses, guesses - reach))]
         right = (np.abs(target.places[own] - best) <= reach).astype(np.float64)
     else:
-        weight = np.bincount(shown, minlength=len(secrets.worth)) * secrets.worth
+        weight = np.bincount(released, minlength=len(secrets.worth)) * secrets.worth
         per_run = np.repeat(weight, np.diff(target.starts))
         mass = np.zeros(len(target.places) + 1)
         np.add.at(mass, target.low, per_run)

@@ -83,39 +83,39 @@ def intersection(
     (2, 2, 1.0)
     """
     _check_releases(releases, original)
-    seen = _records_in_all(releases)
+    in_all = _records_in_all(releases)
     names = _secrets(releases, secret, needed=attack == "values")
     least = max(2, min(one.classes.k for one in releases)) if k is None else int(k)
 
     def share(marked: Flags) -> float:
-        return float(seen.first.of_persons(marked).mean())
+        return float(in_all.first.of_persons(marked).mean())
 
     # who is in the same class in every release
-    labels = np.unique(seen.classes, axis=1, return_inverse=True)[1].ravel()
-    crowds = np.bincount(owned_pairs(labels, seen.first.persons)[0])[labels]
+    labels = np.unique(in_all.classes, axis=1, return_inverse=True)[1].ravel()
+    crowds = np.bincount(owned_pairs(labels, in_all.first.persons)[0])[labels]
     exposed = crowds < least
-    alone = zip(releases, seen.classes, strict=True)
+    alone = zip(releases, in_all.classes, strict=True)
     singles = [share(release.classes.sizes[labels] < least) for release, labels in alone]
     details: dict[str, Any] = {
-        "persons": seen.first.person_count,
+        "persons": in_all.first.person_count,
         "releases": len(releases),
         "k": least,
         "k_of_releases": [release.classes.k for release in releases],
         "smallest_crowd": int(crowds.min()),
-        "average_crowd": float(-seen.first.of_persons(-crowds).mean()),
+        "average_crowd": float(-in_all.first.of_persons(-crowds).mean()),
         "below_k": share(exposed),
         "alone": share(crowds == 1),
     }
     if names:
-        told = [_disclosed(seen, releases, name) for name in names]
-        certain = [share(together) for together, _ in told]
+        disclosed = [_disclosed(in_all, releases, name) for name in names]
+        certain = [share(together) for together, _ in disclosed]
         details["value_is_certain"] = dict(zip(names, certain, strict=True))
         if attack == "values":
-            exposed = np.logical_or.reduce([together for together, _ in told])
-            of_releases = zip(*(apart for _, apart in told), strict=True)
+            exposed = np.logical_or.reduce([together for together, _ in disclosed])
+            of_releases = zip(*(apart for _, apart in disclosed), strict=True)
             singles = [share(np.logical_or.reduce(apart)) for apart in of_releases]
     table = releases[0] if original is None else original
-    rows, per_record = table.rows_of_keys(seen.keys), np.full(len(table), np.nan)
+    rows, per_record = table.rows_of_keys(in_all.keys), np.full(len(table), np.nan)
     per_record[rows[rows >= 0]] = exposed[rows >= 0]
     return Measurement(
         "intersection",
@@ -123,7 +123,7 @@ def intersection(
         baseline=max(singles),
         per_record=per_record,
         details=details | {"attack": attack, "single_releases": singles},
-        warnings=_warnings(seen, releases, least),
+        warnings=_warnings(in_all, releases, least),
     )
 
 
@@ -187,7 +187,7 @@ def _secrets(releases: Sequence[Table], secret: Any, *, needed: bool) -> tuple[s
 
 
 def _disclosed(
-    seen: RecordsInAll, releases: Sequence[Table], name: str
+    in_all: RecordsInAll, releases: Sequence[Table], name: str
 ) -> tuple[Flags, list[Flags]]:
     """Who has only one value of a column left, their own: by all releases, and by each."""
     from shoal.kernels.uniques.intersections import common_members
@@ -196,8 +196,8 @@ def _disclosed(
     ends = np.cumsum([len(release) for release in releases])[:-1]
     codes = np.split(stacked.codes(name).codes.astype(np.int64), ends)
     first, starts, members = 0, [np.zeros(1, np.int64)], []
-    chosen = np.empty(seen.classes.shape[::-1], np.int64)
-    own = np.stack([one[rows] for one, rows in zip(codes, seen.rows, strict=True)])
+    chosen = np.empty(in_all.classes.shape[::-1], np.int64)
+    own = np.stack([one[rows] for one, rows in zip(codes, in_all.rows, strict=True)])
     same = (own == own[0]).all(axis=0)  # common values do not find people whose value changed
     apart: list[Flags] = []
     for place, (release, values) in enumerate(zip(releases, codes, strict=True)):
@@ -205,8 +205,8 @@ def _disclosed(
         pairs = np.unique(cells, axis=1)
         sizes = np.bincount(pairs[0], minlength=release.classes.count)
         certain = one_value_for_all(release.classes.labels, values, release.persons)
-        apart.append(certain[seen.classes[place]])
-        chosen[:, place] = seen.classes[place] + first
+        apart.append(certain[in_all.classes[place]])
+        chosen[:, place] = in_all.classes[place] + first
         starts.append(starts[-1][-1] + np.cumsum(sizes))
         members.append(pairs[1])
         first += release.classes.count
@@ -214,24 +214,26 @@ def _disclosed(
     counts, value = common_members(different, np.concatenate(starts), np.concatenate(members), 2)
     of_person = labels.ravel()
     together = (counts[of_person] == 1) & same & (value[of_person] == own[0])
-    if seen.first.has_persons:  # a value can be certain even if not all records have it
+    if in_all.first.has_persons:  # a value can be certain even if not all records have it
         together |= np.logical_or.reduce(apart) & same
     return together, apart
 
 
-def _warnings(seen: RecordsInAll, releases: Sequence[Table], k: int) -> tuple[str, ...]:
-    said = []
-    left = max(len(release) for release in releases) - len(seen.keys)
+def _warnings(in_all: RecordsInAll, releases: Sequence[Table], k: int) -> tuple[str, ...]:
+    messages = []
+    left = max(len(release) for release in releases) - len(in_all.keys)
     if left:
-        said.append(
+        messages.append(
             f"Up to {left:,} records of a release are not in all of them. People who are only in "
             "some releases can be exposed by that alone, which is not measured here."
         )
     if any(release.exchanges for release in releases):
-        said.append(
+        messages.append(
             "Values were swapped in a release. Its classes are formed from the released values, so "
             "a person is not always in the class where an intruder would look."
         )
     if k == 1:
-        said.append("No crowd is smaller than k = 1, so nobody counts as exposed. Pass a larger k.")
-    return tuple(said)
+        messages.append(
+            "No crowd is smaller than k = 1, so nobody counts as exposed. Pass a larger k."
+        )
+    return tuple(messages)

@@ -36,14 +36,14 @@ class _ColumnDisclosure:
 
     @property
     def median_width(self) -> float | None:
-        told = self.widths[~np.isnan(self.widths)]
-        return float(np.median(told)) if len(told) else None
+        widths = self.widths[~np.isnan(self.widths)]
+        return float(np.median(widths)) if len(widths) else None
 
     @property
     def exactly(self) -> Flags:
         """Whether the interval is a single value, and the person's own."""
-        told: Flags = (self.widths == 0) & (self.close > 0)
-        return told
+        exact: Flags = (self.widths == 0) & (self.close > 0)
+        return exact
 
 
 @measure("share of numbers disclosed closely", direction="lower", limits=(0, 1), pairs=True)
@@ -211,16 +211,16 @@ def _ends(groups: Integers, low: Floats, high: Floats) -> tuple[Floats, Floats]:
 def _chance_inside(original: Table, before: Floats, low: Floats, high: Floats) -> float:
     """The chance that a person's value is in a random record's interval."""
     ordered = np.sort(before[~np.isnan(before)])
-    told = ~np.isnan(low)
-    if original.has_persons:  # for any of several values, each with its own record
+    released = ~np.isnan(low)
+    if original.has_persons:  # any of a person's values may be inside, each with its own record
         present = ~np.isnan(before)
-        inside = np.searchsorted(np.sort(low[told]), before[present], side="right")
-        inside = inside - np.searchsorted(np.sort(high[told]), before[present], side="left")
+        inside = np.searchsorted(np.sort(low[released]), before[present], side="right")
+        inside = inside - np.searchsorted(np.sort(high[released]), before[present], side="left")
         missed = np.log1p(-np.minimum(inside / len(low), 1 - 1e-12))
         of_person = np.bincount(original.persons[present], missed, original.person_count)
         return float(-np.expm1(of_person).mean())
-    inside = np.searchsorted(ordered, high[told], side="right") - np.searchsorted(
-        ordered, low[told], side="left"
+    inside = np.searchsorted(ordered, high[released], side="right") - np.searchsorted(
+        ordered, low[released], side="left"
     )
     return float(inside.sum() / len(before) / len(low))
 

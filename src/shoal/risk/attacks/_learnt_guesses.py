@@ -1,4 +1,4 @@
-"""What a release teaches: known columns coded like its records, and a model's guesses.
+"""What can be learned from a release: known columns coded like its records, and a model's guesses.
 
 Training data is sorted, so the order of a table's rows and columns does not matter, and a model
 with a seed makes the same guesses each time.
@@ -135,8 +135,8 @@ def _usual_labels(name: str, people: MembersAndControl, records: Integers) -> In
     """
     column = people.table.codes(name)
     codes = column.codes.astype(np.int64)
-    taught = people.own >= 0
-    values, found = usual_partners(codes[taught], records[people.own[taught]])
+    paired = people.own >= 0
+    values, found = usual_partners(codes[paired], records[people.own[paired]])
     at = np.maximum(np.searchsorted(values, codes, side="right") - 1, 0)
     comparable = np.full(len(codes), people.table.kind(name) in QUANTITIES)
     if column.missing is not None:
@@ -191,20 +191,20 @@ _LEAST_LEARNT_FROM = 5_000
 MOST_LABELS = 100
 _TREES = 20
 _FOLDS = 3
-_SEED = 0  # of the model, so that an attack can be repeated; it protects nothing
+_SEED = 0  # of the model, so that an attack can be repeated; it does not protect anything
 _PUBLIC_KEY = "11" * 32
 _MOST_INDICATORS = 1_000  # columns of zeros and ones for a learner that is not a tree
 
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A fitted model, and how it does on released records that it did not learn from."""
+    """A fitted model, and its results on released records that it did not learn from."""
 
     fitted: Any
     regresses: bool
     classes: Integers
     learnt_from: int
-    own_guesses: Integers | None  # for the records learnt from, in their order; None: unknown
+    own_guesses: Integers | None  # for the records learned from, in their order; None: unknown
     own_labels: Integers
     warnings: tuple[str, ...]
 
@@ -213,31 +213,31 @@ class Model:
         """The share of right guesses by models that did not see the record."""
         if self.own_guesses is None:
             return None
-        told = self.own_guesses >= 0
-        if not told.any():
+        guessed = self.own_guesses >= 0
+        if not guessed.any():
             return None
-        return float((self.own_guesses == self.own_labels)[told].mean())
+        return float((self.own_guesses == self.own_labels)[guessed].mean())
 
     def guesses(self, features: Floats) -> Integers:
         """The label that the model predicts for each row."""
         if self.fitted is None:
             return np.full(len(features), self.classes[0])
-        return _as_labels(self._asked("predict", features), self.classes, self.regresses)
+        return _as_labels(self._call("predict", features), self.classes, self.regresses)
 
     def confidence(self, features: Floats, labels: Integers) -> Floats:
-        """How likely each row's label is to the model: 1 is certain, 0 impossible."""
+        """How likely each row's label is for the model: 1 is certain, 0 impossible."""
         if self.fitted is not None and self.regresses:
             span = max(float(np.ptp(self.classes)), 1.0)
-            missed = np.abs(np.ravel(self._asked("predict", features)) - labels)
+            missed = np.abs(np.ravel(self._call("predict", features)) - labels)
             return 1.0 - np.minimum(missed / span, 1.0)
         if self.fitted is None or not hasattr(self.fitted, "predict_proba"):
             return (self.guesses(features) == labels).astype(np.float64)
-        chances = self._asked("predict_proba", features)
+        chances = self._call("predict_proba", features)
         at = np.minimum(np.searchsorted(self.classes, labels), len(self.classes) - 1)
         believed: Floats = chances[np.arange(len(labels)), at]
         return np.where(self.classes[at] == labels, believed, 0.0)
 
-    def _asked(self, method: str, features: Floats) -> Any:
+    def _call(self, method: str, features: Floats) -> Any:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return _protected(getattr(self.fitted, method), features)
@@ -246,29 +246,29 @@ class Model:
 def learn(
     learner: Any, features: Floats, labels: Integers, persons: Integers | None = None
 ) -> Model:
-    """Fit a model to records and labels; its own error is measured on persons it has not seen."""
+    """Fit a model to records and labels; its error is measured on persons it has not seen."""
     estimator, regresses = _estimator(learner)
     rows = np.lexsort((labels, *features.T[::-1]))
     features, labels = features[rows], labels[rows]
     whose = [] if persons is None else clusters_if_repeated(persons[rows])
-    taught = _frequent_or_rest(labels)
-    classes = np.unique(taught)
+    targets = _frequent_or_rest(labels)
+    classes = np.unique(targets)
     if len(classes) == 1:
-        return Model(None, regresses, classes, len(rows), taught, labels, ())
-    with warnings.catch_warnings(record=True) as said:
+        return Model(None, regresses, classes, len(rows), targets, labels, ())
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        fitted = _protected(estimator.fit, features, taught)
-        own = _own_guesses(fitted, features, taught, classes, regresses, *whose)
-    stopped = any("converge" in type(one.message).__name__.lower() for one in said)
-    told = ("The learner stopped before it converged.",) if stopped else ()
-    return Model(fitted, regresses, classes, len(rows), own, labels, told)
+        fitted = _protected(estimator.fit, features, targets)
+        own = _own_guesses(fitted, features, targets, classes, regresses, *whose)
+    stopped = any("converge" in type(one.message).__name__.lower() for one in caught)
+    messages = ("The learner stopped before it converged.",) if stopped else ()
+    return Model(fitted, regresses, classes, len(rows), own, labels, messages)
 
 
-def learnt_rows(masked: Table, own: Integers, models: int = 1) -> Integers:
+def training_rows(masked: Table, own: Integers, models: int = 1) -> Integers:
     """The records that each model learns from: all of them, or a sample drawn by a public key.
 
     The sample includes the records of the persons under attack. A model of the whole table would
-    have learnt from them too. Without them the attack would look weaker than it is.
+    have learned from them too. Without them the attack would look weaker than it is.
     """
     most = max(_LEAST_LEARNT_FROM, LEARNT_FROM // models)
     if len(masked) <= most:
@@ -298,7 +298,7 @@ def _estimator(learner: Any) -> tuple[Any, bool]:
     from sklearn.ensemble import RandomForestClassifier
 
     if isinstance(learner, str) and learner == "random-forest":
-        # out-of-bag guesses come with the trees, so the model's own error is free
+        # out-of-bag guesses come with the trees, so measuring the model's error takes no time
         return RandomForestClassifier(_TREES, oob_score=True, random_state=_SEED), False
     estimator = _protected(clone, learner)
     if "random_state" in (given := estimator.get_params()) and given["random_state"] is None:
@@ -341,13 +341,13 @@ def _own_guesses(
     folds = (stream.permutation(int(whose.max()) + 1) % _FOLDS)[whose]
     own = np.full(len(labels), -1)
     for fold in range(_FOLDS):
-        seen = folds != fold
-        if len(np.unique(labels[seen])) == 1:
-            own[~seen] = labels[seen][0]
+        training = folds != fold
+        if len(np.unique(labels[training])) == 1:
+            own[~training] = labels[training][0]
             continue
-        model = _protected(clone(fitted).fit, features[seen], labels[seen])
-        guessed = _protected(model.predict, features[~seen])
-        own[~seen] = _as_labels(guessed, classes, regresses)
+        model = _protected(clone(fitted).fit, features[training], labels[training])
+        guessed = _protected(model.predict, features[~training])
+        own[~training] = _as_labels(guessed, classes, regresses)
     return own
 
 
@@ -370,9 +370,9 @@ def features_of(columns: Sequence[CodedColumn], learner: Any) -> tuple[Floats, F
     """The records and the people as numbers, scaled by the records only.
 
     A value becomes its rank among the released values. A value between two of them lies between
-    their ranks. A missing value, or an unreleased one without an order, is -1. Trees take that.
-    Other learners get ranks from 0 to 1 and a mark for missing values, and, for columns without an
-    order, a column of zeros and ones for each frequent value.
+    their ranks. A missing value, or an unreleased one without an order, is -1. Trees accept this.
+    Other learners get ranks from 0 to 1 and a mark for missing values. For columns without an
+    order, they get a column of zeros and ones for each frequent value.
     """
     count = len(columns[0].records)
     ranked = [_ranks(terms) for terms in columns]

@@ -95,8 +95,8 @@ def linkability(
     """
     check_tables(original, masked, control)
     sources = _sources(original, masked, left, right)
-    read, said = readable_columns([*sources[0], *sources[1]], original, masked, control)
-    said += about_sampled(original, masked)
+    read, messages = readable_columns([*sources[0], *sources[1]], original, masked, control)
+    messages += about_sampled(original, masked)
     sides = [[column for column in read if column.name in source] for source in sources]
     details = {
         "left": [column.name for column in sides[0]],
@@ -104,8 +104,8 @@ def linkability(
         "neighbours": int(neighbours),
     }
     if not (sides[0] and sides[1]):
-        said.append("For one of the two sources, no column was released, so nothing links them.")
-        return nothing_found("linkability", control, details | {"persons": 0}, said)
+        messages.append("One of the two sources has no released column, so nothing links them.")
+        return nothing_found("linkability", control, details | {"persons": 0}, messages)
     taken = min(int(neighbours), masked.records)
     regions = released_regions(sides[0], masked), released_regions(sides[1], masked)
     persons, others = rows_to_attack(original, control, int(sample), random_state)
@@ -115,7 +115,7 @@ def linkability(
         blind=Rate(_blind(masked.records, taken)),
         control=None if others is None else Rate.of(_chances(regions, others, taken, masked.times)),
         details=details | {"persons": len(persons), "records": masked.records},
-        warnings=said,
+        warnings=messages,
     )
 
 
@@ -162,8 +162,9 @@ def overlap_chance(counts: Integers, neighbours: int) -> Floats:
 
     ``counts`` comes from :func:`shoal.kernels.boxes.nearest_regions.shared_neighbours`. One set
     takes ``a`` of the records tied on the left, the other ``b`` of those tied on the right. They
-    are disjoint if the first avoids the records that the second surely has and, given ``j`` records
-    tied on both sides in the first, the second avoids these and those that the first surely has.
+    are disjoint if two conditions hold: the first avoids the records that the second certainly has,
+    and the second avoids those that the first certainly has and the ``j`` records in the first that
+    are tied on both sides.
     """
     nearer, tied, right_nearer, right_tied, both, second, first, shared = counts.T
     a, b = neighbours - nearer, neighbours - right_nearer

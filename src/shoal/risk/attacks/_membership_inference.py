@@ -18,9 +18,9 @@ from shoal.risk.attacks._learnt_guesses import (
     coded_column,
     features_of,
     learn,
-    learnt_rows,
     members_and_control,
     secret_labels,
+    training_rows,
     unpaired_intruder,
 )
 from shoal.risk.linkage._compared import is_quantity
@@ -68,7 +68,7 @@ def membership_inference(
     The details hold the advantage (members found minus others mistaken for members, at the best
     threshold), accuracy and precision for equally many members and others, and the share of members
     found when 1 % of the others are mistaken for members. By construction, precision has a base
-    rate of 0.5. A precision near 0.5 means that nothing is learnt; it is no merit of the masking.
+    rate of 0.5. A precision near 0.5 means that nothing is learned; it is no merit of the masking.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ def membership_inference(
         scores, warnings = _confidence(people, hints, goal, learner, rows)
     found = Separation(scores[: len(intruder.persons)], scores[len(intruder.persons) :])
     if found.interval[0] <= 0.5:
-        warnings.append("The attack tells members from others no better than by guessing.")
+        warnings.append("The attack distinguishes members from others no better than by guessing.")
     if found.interval[1] < 0.5:
         warnings.append(
             "Members score lower than others. An intruder who takes low scores for members is "
@@ -186,7 +186,7 @@ def _records(people: MembersAndControl, hints: Sequence[str], rows: Integers) ->
             values.append(column[taken])
         else:
             # members and others are mapped to coarser values in the same way, so that no label
-            # gives members away
+            # reveals members
             terms = coded_column(name, people, exactly=False)
             codes.append(np.concatenate([terms.people, terms.records])[taken])
     return mixed_records(
@@ -199,12 +199,14 @@ def _records(people: MembersAndControl, hints: Sequence[str], rows: Integers) ->
 def _confidence(
     people: MembersAndControl, hints: Sequence[str], goal: str, learner: Any, rows: Integers
 ) -> tuple[Floats, list[str]]:
-    """How sure a model trained on the release is of each person's own target."""
+    """How certain a model trained on the release is about each person's own target."""
     labels = secret_labels(goal, people, _TOLERANCE)
     columns = [coded_column(name, people, exactly=False) for name in sorted(hints)]
     records, everybody = features_of([terms.of(rows) for terms in columns], learner)
-    taught = learnt_rows(people.masked, people.own[rows])
-    model = learn(learner, records[taught], labels.records[taught], people.masked.persons[taught])
+    training = training_rows(people.masked, people.own[rows])
+    model = learn(
+        learner, records[training], labels.records[training], people.masked.persons[training]
+    )
     return model.confidence(everybody, labels.people[rows]), list(model.warnings)
 
 

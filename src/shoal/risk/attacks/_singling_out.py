@@ -124,11 +124,11 @@ def singling_out(
             "The mode 'univariate' needs paired rows, and the two tables do not come from one "
             "input. Choose the mode 'multivariate'."
         )
-    read, said = readable_columns(names, original, masked, control)
+    read, messages = readable_columns(names, original, masked, control)
     details = {"known": [column.name for column in read], "mode": mode}
     if not any((column.labels >= 0).any() for column in read):
-        said.append("Nothing was released that could set a condition.")
-        return nothing_found("singling_out", control, details | {"attacks": 0}, said)
+        messages.append("Nothing was released that could set a condition.")
+        return nothing_found("singling_out", control, details | {"attacks": 0}, messages)
     read = [column.near() if numbers == "near" else column.beyond() for column in read]
     space, short = _predicate_space(read, original, masked, control, random_state)
     stream = public_stream("predicates", random_state)
@@ -143,13 +143,13 @@ def singling_out(
         blind=outcome.blind,
         control=outcome.control,
         details=details | outcome.facts,
-        warnings=[*said, *short],
+        warnings=[*messages, *short],
     )
 
 
 @dataclass(frozen=True, eq=False)
 class PredicateSpace:
-    """The persons, and what the released labels stand for, all columns in one numbering."""
+    """The persons, and the values that the released labels cover, all columns in one numbering."""
 
     columns: Sequence[ReleasedColumn]
     labels: Integers  # [column, released record], -1 where the cell is missing
@@ -167,7 +167,7 @@ class PredicateSpace:
         return found
 
     def affordable(self, columns: Integers, *labels: Integers) -> int:
-        """How many of the predicates, from the first, can be tried without taking long."""
+        """How many of the predicates, from the first on, can be tried in a short time."""
         from shoal.kernels.boxes.predicates import rows_to_look_at
 
         looks = sum(rows_to_look_at(self.inside, columns, one, self.runs) for one in labels)
@@ -197,12 +197,12 @@ def _predicate_space(
     values = np.stack([column.values for column in read])
     counts = np.array([len(column.places) for column in read])
     people, paired = original.person_count, masked.pairs_with(original)
-    outside, said = None, []
+    outside, messages = None, []
     if control is not None:
         others = _all_rows(control, drawn_rows(control, people, random_state))
         outside = indexed(values[:, len(original) + others], counts, control.persons[others])
         if control.person_count < people:
-            said.append(_about_control(control.person_count, people, paired))
+            messages.append(_about_control(control.person_count, people, paired))
             people = control.person_count if paired else people
     persons = _all_rows(original, drawn_rows(original, people, random_state))
     sources = np.arange(len(masked))
@@ -216,11 +216,11 @@ def _predicate_space(
     labels, runs = one_numbering(read)
     owners = original.persons[persons]
     if original.times is not None and not original.has_persons:
-        # nobody is alone among several persons who are alike: two of them suffice
+        # nobody is alone among several equal persons: two of them are enough
         persons = np.repeat(np.arange(len(original)), np.minimum(original.times, 2))
         owners = np.arange(len(persons))
     inside = indexed(values[:, persons], counts, owners)
-    return PredicateSpace(read, labels, runs, sources, persons, inside, outside), said
+    return PredicateSpace(read, labels, runs, sources, persons, inside, outside), messages
 
 
 def _all_rows(table: Table, rows: Integers) -> Integers:
@@ -233,7 +233,7 @@ def _all_rows(table: Table, rows: Integers) -> Integers:
 def _about_control(others: int, people: int, paired: bool) -> str:
     fewer = f"The control group has {others:,} persons and the original {people:,}, so"
     if paired:
-        return f"{fewer} people are singled out among {others:,} of them only."
+        return f"{fewer} people are singled out among only {others:,} of them."
     return f"{fewer} conditions hold for fewer control persons, and the risk may be overstated."
 
 
@@ -245,7 +245,7 @@ def _multivariate(
     attacks: int,
     stream: SecretStream,
 ) -> AttackRates:
-    # by their cells, so that the order of rows and columns does not matter
+    # sorted by cells, so that the order of rows and columns does not matter
     order = np.lexsort(space.labels[::-1])
     sources = order if len(space.sources) == len(order) else order[np.isin(order, space.sources)]
     count = min(attacks, len(sources) if masked.times is None else masked.records)
@@ -278,9 +278,9 @@ def _multivariate(
 
 
 def _drawn_records(masked: Table, rows: Integers, count: int, stream: SecretStream) -> Integers:
-    """The rows of ``count`` records drawn from those that some rows stand for.
+    """The rows of ``count`` records, drawn from the records that the given rows stand for.
 
-    Very many records are drawn with replacement.
+    A very large number is drawn with replacement.
     """
     total = len(rows) if masked.times is None else int(masked.times[rows].sum())
     if total > _MOST_CHOSEN:
@@ -308,17 +308,17 @@ def _univariate(
     column_of = np.zeros(len(counts), np.int64)
     for place, labels in enumerate(space.labels):
         column_of[labels[labels >= 0]] = place
-    shown = np.unique(space.labels[:, space.sources])
-    shown = shown[shown >= 0]
-    luck = stream.derive("rarest").permutation(len(shown))
-    rarest = shown[np.lexsort((luck, counts[shown]))[:attacks]]
+    released = np.unique(space.labels[:, space.sources])
+    released = released[released >= 0]
+    luck = stream.derive("rarest").permutation(len(released))
+    rarest = released[np.lexsort((luck, counts[released]))[:attacks]]
     columns, labels = column_of[rarest][:, None], rarest[:, None]
     found = space.isolated(space.inside, columns, labels)
     own = (found >= 0) & _have(space, original, masked, rarest, space.persons[found.clip(0)])
     isolated = int((found >= 0).sum())
     chance = np.where(found >= 0, counts[rarest] / masked.person_count, 0.0)
     control = _control_rate(space, columns, labels)
-    if control is not None:  # they have no records: assume as many are right as for members
+    if control is not None:  # they have no records: assume the same share is right as for members
         right = int(own.sum()) / max(isolated, 1)
         control = replace(control, share=control.share * right)
     return AttackRates(
@@ -333,9 +333,9 @@ def _have(
     space: PredicateSpace, original: Table, masked: Table, labels: Integers, rows: Integers
 ) -> Flags:
     """Whether the person of each row of the original has a record with the row's label."""
-    asked = np.zeros(int(space.labels.max()) + 1, np.bool_)
-    asked[labels] = True
-    column, record = np.nonzero((space.labels >= 0) & asked[space.labels])
+    wanted = np.zeros(int(space.labels.max()) + 1, np.bool_)
+    wanted[labels] = True
+    column, record = np.nonzero((space.labels >= 0) & wanted[space.labels])
     owners = persons_of_records(original, masked)
     width = max(int(owners.max()) + 1, original.person_count)
     held = space.labels[column, record] * width + owners[record]

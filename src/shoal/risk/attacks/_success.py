@@ -83,16 +83,16 @@ def attack_measurement(
     warnings: Sequence[str] = (),
 ) -> Measurement:
     """The risk above the better of blind guessing and the attack on control persons."""
-    said = [*warnings]
+    messages = [*warnings]
     if control is None:
-        said.append(WITHOUT_CONTROL)
+        messages.append(WITHOUT_CONTROL)
     baseline = higher(blind, control)
     value, interval = risk_above(attack, baseline)
     if baseline.share >= 1:
-        said.append("Blind guessing is always right, so no attack can be better.")
+        messages.append("Blind guessing is always right, so no attack can be better.")
     elif interval[0] <= 0:
         better = "blind guessing" if baseline is blind else "on people who were not in the table"
-        said.append(f"The attack is no better than {better}.")
+        messages.append(f"The attack is no better than {better}.")
     rates = {"success": attack, "blind": blind} | ({} if control is None else {"control": control})
     facts: dict[str, Any] = {title: rate.share for title, rate in rates.items()}
     facts["intervals"] = {title: list(rate.interval) for title, rate in rates.items()}
@@ -102,7 +102,7 @@ def attack_measurement(
         interval=interval,
         baseline=0.0,
         details={**facts, **details},
-        warnings=tuple(said),
+        warnings=tuple(messages),
     )
 
 
@@ -141,18 +141,18 @@ def readable_columns(
     columns = [released_column(name, original, masked, control) for name in released]
     unread = [column.name for column in columns if column.reading == "nothing"]
     paired = [column.name for column in columns if column.reading == "pairs"]
-    said = [*about_renamed(original, masked, names)]
+    messages = [*about_renamed(original, masked, names)]
     if unread:
-        said.append(
+        messages.append(
             f"The released cells of {quoted(unread)} could not be read as values, intervals or "
             "sets of the original, so the attack ignored them."
         )
     if paired:
-        said.append(
+        messages.append(
             f"Some released values of {quoted(paired)} are names of groups. Each is assumed to "
             "stand for the values of the people who have it."
         )
-    return [column for column in columns if column.reading != "nothing"], said
+    return [column for column in columns if column.reading != "nothing"], messages
 
 
 def one_numbering(columns: Sequence[ReleasedColumn]) -> tuple[Integers, Runs]:

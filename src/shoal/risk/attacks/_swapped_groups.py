@@ -19,7 +19,7 @@ from shoal.risk.linkage._compared import is_quantity
 from shoal.risk.linkage._right_links import Rate, clusters_if_repeated
 from shoal.table import Exchange, Table, stacked_codes, stacked_numbers
 
-_LEARNT_FROM = 20_000  # records at most: enough for a line, and never a matrix of the table
+_LEARNED_FROM = 20_000  # records at most: enough for a line, and never a matrix of the table
 _PRIOR = 10.0  # average records that pull in the mean of a rare category
 
 
@@ -134,9 +134,9 @@ def group_disclosure(masked: Table, secret: str) -> Measurement:
 def own_values(masked: Table, exchanges: Sequence[Exchange]) -> Measurement:
     """The share of cells that still hold their own values after swaps drawn once and uniformly.
 
-    An intruder who is sure to find a person's row, and takes its values for the person's own, is
-    right this often: 1 in the size of the group, apart from chance. Values from another record of
-    the same person are the person's own.
+    An intruder who certainly finds a person's row, and takes its values for the person's own, is
+    right this often: about 1 in the size of the group. Values from another record of the same
+    person are the person's own.
 
     Parameters
     ----------
@@ -208,7 +208,7 @@ def _persons_of(keys: Integers, masked: Table) -> Integers:
 
 
 def exchange_about(masked: Table, secret: str) -> Exchange:
-    """The swap that hides a column: its own, or else that of the quasi-identifiers."""
+    """The swap that hides a column: that of the column, or else that of the quasi-identifiers."""
     own = [exchange for exchange in masked.exchanges if secret in exchange.columns]
     hints = set(masked.roles.quasi_identifiers)
     others = [exchange for exchange in masked.exchanges if hints & set(exchange.columns)]
@@ -262,16 +262,16 @@ def _predicted(original: Table, masked: Table, target: Floats, known: Sequence[s
     persons = original.rows_of_keys(masked.row_key)
     if (persons < 0).any():
         raise InputError("The two tables do not come from the same rows.")
-    learnt_from = np.unique(np.linspace(0, len(masked) - 1, _LEARNT_FROM).astype(np.int64))
+    training = np.unique(np.linspace(0, len(masked) - 1, _LEARNED_FROM).astype(np.int64))
     names = [name for name in known if name in masked.columns]
-    design = np.ones((len(learnt_from), 1 + len(names)))
+    design = np.ones((len(training), 1 + len(names)))
     for place, name in enumerate(names, start=1):
         both = _predictor(name, original, masked, target)
-        design[:, place] = both[len(original) + learnt_from]
-    weights = np.linalg.lstsq(design, target[learnt_from], rcond=None)[0]
+        design[:, place] = both[len(original) + training]
+    weights = np.linalg.lstsq(design, target[training], rcond=None)[0]
     guesses = np.zeros(len(masked))
     for name, weight in zip(names, weights[1:], strict=True):
-        # one column after the other, so that equal persons get equal guesses
+        # one column at a time, so that equal persons get equal guesses
         guesses += weight * _predictor(name, original, masked, target)[persons]
     return guesses
 
@@ -288,10 +288,10 @@ def _predictor(name: str, original: Table, masked: Table, target: Floats) -> Flo
         return _standard(stacked_numbers(name, original, masked))
     codes = stacked_codes(name, original, masked)
     codes = np.where(codes < 0, codes.max(initial=0) + 1, codes)
-    shown = codes[len(original) :]
-    counts = np.bincount(shown, minlength=int(codes.max()) + 1)
-    sums = np.bincount(shown, weights=target, minlength=len(counts))
-    # the target has mean 0, so this pulls the mean of few records towards that of all
+    released = codes[len(original) :]
+    counts = np.bincount(released, minlength=int(codes.max()) + 1)
+    sums = np.bincount(released, weights=target, minlength=len(counts))
+    # the target has mean 0, so this pulls the mean of few records toward that of all
     means: Floats = sums / (counts + _PRIOR)
     return means[codes]
 

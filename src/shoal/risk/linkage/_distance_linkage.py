@@ -76,7 +76,7 @@ def distance_linkage(
         The columns that the intruder knows: a list, or ``"quasi-identifiers"`` (the default),
         ``"left-in-place"``, ``"informed"`` or ``"everything"``.
     dissimilarity : {"gower", "euclidean"}
-        How records are compared; ``"euclidean"`` is for numbers only, standardised.
+        How records are compared; ``"euclidean"`` is for numbers only, standardized.
     sample : int
         At most this many people are linked. Without ``random_state``, a larger table always yields
         the same sample, so that a release can be verified.
@@ -174,7 +174,7 @@ def _differ_clearly(column: KnownNumbers) -> bool:
     if column.is_listed:  # different values may be the same float
         return float(np.diff(values).min()) > _LEAST_GAP
     least = np.abs(values[values != 0]).min(initial=np.inf)
-    if least > _LEAST_GAP * 2.0**60:  # neighbouring floats differ by more than their size / 2**54
+    if least > _LEAST_GAP * 2.0**60:  # neighboring floats differ by more than their size / 2**54
         return True
     return float(np.diff(np.unique(values)).min(initial=np.inf)) > _LEAST_GAP
 

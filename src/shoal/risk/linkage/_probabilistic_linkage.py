@@ -1,6 +1,6 @@
 """Probabilistic linkage: agreement weighs more if it is rare among strangers.
 
-Fellegi and Sunter's weights are learnt from the agreement patterns of all pairs.
+Fellegi and Sunter's weights are learned from the agreement patterns of all pairs.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def probabilistic_linkage(
     An intruder compares every person with every masked record. Each known column agrees or not.
     The weight of agreement is the logarithm of m/u, and the weight of a difference is that of
     (1-m)/(1-u). m is how often the column agrees between a person and their own record, and u how
-    often it agrees with any other record. Both are learnt from the tables alone, without knowing
+    often it agrees with any other record. Both are learned from the tables alone, without knowing
     who is who. The intruder takes the record with the largest sum for the person's own. If t
     records have the largest sum and the right one is among them, the link counts 1/t. A value that
     is missing on either side has no weight.
@@ -61,10 +61,10 @@ def probabilistic_linkage(
         The columns that the intruder knows: a list, or ``"quasi-identifiers"`` (the default),
         ``"left-in-place"``, ``"informed"`` or ``"everything"``.
     one_to_one : bool
-        Whether each record is linked to at most one person. The links then maximise the total sum
+        Whether each record is linked to at most one person. The links then maximize the total sum
         of weights. For at most 3,000 people.
     estimate : {"by-person", "by-pair"}
-        How m and u are learnt, by expectation-maximisation over the counts of agreement patterns.
+        How m and u are learned, by expectation-maximization over the counts of agreement patterns.
         ``"by-person"`` uses that a person has at most one record. ``"by-pair"`` is the textbook
         mixture model, which treats pairs as independent and estimates how many of them belong
         together. It easily finds kinds of people instead of individuals.
@@ -114,45 +114,45 @@ def probabilistic_links(
     if not intruder.released:
         return blind_links(intruder, person_labels, record_labels)
     both = compared(intruder)
-    learnt = learn_weights(
+    learned = learn_weights(
         both.persons.codes,
         both.records.codes,
         both.sizes,
         presence=min(1.0, intruder.masked.person_count / intruder.original.person_count),
         estimate=estimate,
     )
-    how = scoring(learnt.agreeing, learnt.differing, np.empty(0), gauss=False)
+    how = scoring(learned.agreeing, learned.differing, np.empty(0), gauss=False)
     if one_to_one:
         chances = one_to_one_chances(both, how, intruder.released, person_labels, record_labels)
     else:
         found = best_scores(intruder, both, how, person_labels, record_labels)
         chances = found.alike / found.ties
-    warnings = (*about_coarser(both.coarser), *_about_learning(learnt))
-    details = {"one_to_one": one_to_one, "estimate": estimate, **_details(intruder, both, learnt)}
+    warnings = (*about_coarser(both.coarser), *_about_learning(learned))
+    details = {"one_to_one": one_to_one, "estimate": estimate, **_details(intruder, both, learned)}
     return Links(chances, details, warnings)
 
 
-def _details(intruder: Intruder, both: Compared, learnt: Learnt) -> dict[str, object]:
+def _details(intruder: Intruder, both: Compared, learned: Learned) -> dict[str, object]:
     names = intruder.released
     return {
-        "m": dict(zip(names, learnt.m.tolist(), strict=True)),
-        "u": dict(zip(names, learnt.u.tolist(), strict=True)),
-        "prevalence": learnt.prevalence,
-        "steps": learnt.steps,
-        "converged": learnt.converged,
-        "learnt_from_persons": learnt.persons,
-        "patterns": learnt.patterns,
+        "m": dict(zip(names, learned.m.tolist(), strict=True)),
+        "u": dict(zip(names, learned.u.tolist(), strict=True)),
+        "prevalence": learned.prevalence,
+        "steps": learned.steps,
+        "converged": learned.converged,
+        "learnt_from_persons": learned.persons,
+        "patterns": learned.patterns,
         "different_records": len(both.sizes),
     }
 
 
-def _about_learning(learnt: Learnt) -> tuple[str, ...]:
-    if learnt.persons == 0:
+def _about_learning(learned: Learned) -> tuple[str, ...]:
+    if learned.persons == 0:
         return (
             "There are too many patterns of agreement to learn from, so the weights are the "
             "starting values.",
         )
-    if not learnt.converged:
+    if not learned.converged:
         return (f"The weights did not converge in {MOST_STEPS} steps of learning.",)
     return ()
 
@@ -241,7 +241,7 @@ Estimate = Annotated[Literal["by-person", "by-pair"], OneOf(("by-person", "by-pa
 
 #: How often a column agrees between a person and their own record, before learning.
 START = 0.9
-#: A learnt chance of agreement is never nearer to 0 or 1.
+#: A learned chance of agreement is never nearer to 0 or 1.
 LEAST = 1e-6
 #: Learning ends when no chance moves by more than this, or after this many steps.
 TOLERANCE, MOST_STEPS = 1e-5, 200
@@ -253,12 +253,12 @@ _HARDLY_ANY = 1e-15  # a share of pairs, or of what is left of all pairs
 
 
 @dataclass(frozen=True, eq=False)
-class Learnt:
+class Learned:
     """How often each column agrees for own records (m) and for others (u), and the weights.
 
     ``prevalence`` is the share of pairs that belong together. ``persons`` is how many persons were
-    learnt from, each with all records. It is 0 if there were too many patterns; the starting values
-    then remain.
+    learned from, each with all records. It is 0 if there were too many patterns; the weights are
+    then the starting values.
     """
 
     m: Floats
@@ -284,8 +284,8 @@ class Learnt:
 
 def learn_weights(
     persons: Labels, records: Labels, sizes: Integers, *, presence: float, estimate: Estimate
-) -> Learnt:
-    """Learn m, u and, by pair, the prevalence by expectation-maximisation."""
+) -> Learned:
+    """Learn m, u and, by pair, the prevalence by expectation-maximization."""
     from shoal.kernels.linkage.agreement_patterns import count_patterns, expected_matches
 
     count = min(persons.shape[1], max(1, _MOST_PAIRS // records.shape[1]))
@@ -297,13 +297,13 @@ def learn_weights(
         most_patterns=_MOST_PATTERNS,
         most_entries=_MOST_ENTRIES,
     )
-    learnt_from = len(found.starts) - 1
+    learned_from = len(found.starts) - 1
     total = float(sizes.sum())
     prevalence = presence / total
     start = np.full(len(persons), START)
-    if learnt_from == 0:
+    if learned_from == 0:
         u = _agreement(persons, records, sizes)
-        return Learnt(start, u, prevalence, 0, False, 0, 0)
+        return Learned(start, u, prevalence, 0, False, 0, 0)
     one, other = persons[:, chosen[found.persons]], records[:, found.records]
     present = ((one >= 0) & (other >= 0)).astype(np.float64)
     agreed = present * (one == other)
@@ -323,13 +323,13 @@ def learn_weights(
     m, u, prevalence, steps, converged = _maximised(
         agreed, present, pairs, start, prevalence, expected
     )
-    return Learnt(m, u, prevalence, steps, converged, learnt_from, len(pairs))
+    return Learned(m, u, prevalence, steps, converged, learned_from, len(pairs))
 
 
 def _spread(persons: int) -> Integers:
     """All places in an order whose beginning, of any length, is spread over all of them.
 
-    Neighbours are alike. The fractional parts of multiples of the golden ratio leave no large gap.
+    Neighbors are alike. The fractional parts of multiples of the golden ratio leave no large gap.
     """
     return np.argsort(np.arange(persons) * ((5**0.5 - 1) / 2) % 1)
 
@@ -342,7 +342,7 @@ def _maximised(
     prevalence: float,
     expected: Callable[[Floats, float], Floats],
 ) -> tuple[Floats, Floats, float, int, bool]:
-    """Iterate expectation-maximisation; return m, u, prevalence, steps and convergence."""
+    """Iterate expectation-maximization; return m, u, prevalence, steps and convergence."""
     u = _shares(agreed @ pairs, present @ pairs, m)
     for step in range(1, MOST_STEPS + 1):
         weights = np.log(m / u) @ agreed + np.log((1 - m) / (1 - u)) @ (present - agreed)

@@ -1,4 +1,4 @@
-"""What a built-in study is: a published experiment with its design and what it is held against."""
+"""A built-in study: a published experiment with its design and the numbers to compare with."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ from shoal.utility.models._columns import MOST_CLASSES, natural_task
 
 PRESETS = ("quick", "full")
 
-#: Whether a claim holds (None where the run is no judge of it), and the evidence.
+#: Whether a claim holds (None if the run cannot decide it), and the evidence.
 Verdict = tuple[bool | None, str]
 
 
 @cache
 def paper(name: str) -> dict[str, Any]:
-    """What was published of an experiment, and its presets: tables, numbers, claims and notes."""
+    """A published experiment and its presets: tables, numbers, claims and notes."""
     text = Path(__file__).with_name("papers.toml").read_text(encoding="utf-8")
-    found: dict[str, Any] = tomllib.loads(text)[name]
-    return found
+    published: dict[str, Any] = tomllib.loads(text)[name]
+    return published
 
 
 @dataclass(frozen=True)
 class OnOtherTables:
-    """How the experiment is made on the user's own tables.
+    """How to run the experiment on the user's own tables.
 
     ``design`` takes the study of a preset, the tables and the preset, and returns the same study
-    of these tables. ``conclude`` judges the paper's claims; numbers that were published are of
-    other tables, and are left out. ``takes_hierarchies`` where a table may bring its own.
+    for these tables. ``conclude`` judges the paper's claims and leaves out the published numbers,
+    which belong to other tables. ``takes_hierarchies`` is true if a table may bring its own.
     """
 
     design: Callable[[Study, Sequence[TableSource], str], Study]
@@ -54,12 +54,12 @@ class BuiltIn:
     """A published experiment that anyone can run again.
 
     ``design`` makes the study of a preset: ``quick`` takes minutes on two cores, ``full`` is the
-    paper's grid. ``conclude`` holds the results against what was published. Where later variants
-    depend on earlier results there are ``stages``: each returns the study with what was run
-    before and what follows from its results. ``elsewhere`` is for tables that are not the paper's.
-    ``verdicts_of_full`` has the claims that a run of the whole grid judged, by their text, and
-    ``origins`` where tables come from, by the path under which they are found; ``made_from`` names
-    what others were made from by hand.
+    paper's grid. ``conclude`` compares the results with the published ones. If later variants
+    depend on earlier results, there are ``stages``: each returns the study with the variants so far
+    and those that follow from their results. ``elsewhere`` is for tables other than the paper's.
+    ``verdicts_of_full`` has the verdicts of a run of the whole grid, by the text of the claim.
+    ``origins`` says where tables come from, by their path, and ``made_from`` names the sources of
+    tables that were made by hand.
     """
 
     name: str
@@ -77,20 +77,20 @@ class BuiltIn:
 def judge_claims(
     study: str, judges: Mapping[str, Callable[[Any], Verdict | None]], given: Any
 ) -> list[Claim]:
-    """The claims of a paper, each by its judge; one without a verdict is undecided."""
+    """The claims of a paper, each with the verdict of its judge, or undecided."""
     texts = paper(study)["claims"]
     undecided = (None, texts["undecided"])
     return [Claim(texts[name], *(judge(given) or undecided)) for name, judge in judges.items()]
 
 
 def mean_of_known(values: Iterable[float]) -> float:
-    """The mean of the numbers among some; NaN without any."""
+    """The mean of the values that are finite numbers; NaN if there are none."""
     known = [value for value in values if math.isfinite(value)]
     return float(np.mean(known)) if known else math.nan
 
 
 def with_target(study: Study, source: TableSource) -> TableSource:
-    """A table for a study that predicts: it must say what, and that must have classes."""
+    """A table for a study that predicts, with its target, which must have classes."""
     declared = source.roles.target if isinstance(source.roles, Roles) else None
     target = declared if source.target is None else source.target
     if target is None:
@@ -110,5 +110,5 @@ def with_target(study: Study, source: TableSource) -> TableSource:
 
 
 def at_most(source: TableSource, rows: int | None) -> TableSource:
-    """A table of so many rows, unless it says itself how many are taken."""
+    """A table limited to this number of rows, unless it sets a number itself."""
     return source if source.rows is not None or rows is None else replace(source, rows=rows)

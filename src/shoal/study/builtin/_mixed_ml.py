@@ -34,7 +34,7 @@ RULES = ("part", "all")
 ATTACKS = ("distance", "model", "probabilistic")
 #: What a partly and a fully informed intruder know.
 KNOWLEDGE = ("part", "everything")
-#: What is known to the intruder whom the paper holds against each choice of columns.
+#: What the intruder knows that the paper considers for each choice of columns.
 KNOWN_OF = {"part": "part", "all": "everything"}
 SWAPS = ("gower", "ahmad-dey")
 GENERALIZED = ("k-anonymity", "l-diversity", "t-closeness")
@@ -44,8 +44,9 @@ BUDGETS = tuple(_PAPER["budgets"])
 NETWORK = "dp-sgd"
 LOSS, LINKS, MEMBERSHIP = "loss of mutual information", "row links", "membership"
 
-# Tolerances in units. The paper's columns, tables and k are not quite those here. About twice as
-# much as a mean moves when one of five tables is left out: 0.02 to 0.03, 0.05 for a reduction.
+# Tolerances in units. The paper's columns, tables and k differ a little from those here. They are
+# about twice the change of a mean if one of five tables is left out: 0.02 to 0.03, and 0.05 for a
+# reduction.
 _OF_SHARES, _OF_REDUCTIONS, _OF_LOSSES = 0.05, 0.10, 0.05
 _LEVEL = 0.05  # of a test
 _NEAR_BLIND = 0.1  # the part of what a blind guess does not get that counts as nothing
@@ -54,7 +55,7 @@ _NEAR_HALF = 0.025  # how far above one half a precision may be and still be bli
 
 
 def guessed(attack: str, known: str) -> str:
-    """The name of an attack on the secret by an intruder who knows so much."""
+    """The name of an attack on the secret by an intruder with this knowledge."""
     return f"secrets guessed by {attack}, {known} known"
 
 
@@ -88,7 +89,7 @@ def _design(preset: str) -> Study:
 
 
 def _twice(source: TableSource) -> list[TableSource]:
-    """A table under both rules for the quasi-identifiers, with rows put aside."""
+    """A table under both rules for the quasi-identifiers, with rows held out."""
     held_out = source.held_out or _PAPER["held_out"]
     return [
         replace(source, name=f"{source.name}, {rule}", roles=rule, held_out=held_out)
@@ -97,7 +98,7 @@ def _twice(source: TableSource) -> list[TableSource]:
 
 
 def _on_tables(study: Study, sources: Sequence[TableSource], preset: str) -> Study:
-    """The same on other tables; the quick preset takes as many rows of them as of Adult."""
+    """The same study on other tables; the quick preset takes as many rows as from Adult."""
     taken = []
     for source in sources:
         if isinstance(source.roles, Roles):
@@ -124,7 +125,7 @@ def _utilities() -> Iterator[Mapping[str, Any]]:
     yield {"measure": "mutual_information_loss", "name": LOSS}
     for name in LEARNERS:
         yield {**on_others, "name": f1_of(name), "learner": name}
-    # no data are masked here, the training is noisy: so on the original alone
+    # only on the original: nothing is masked, because the training itself is noisy
     on_others |= {"families": [ORIGINAL], "train": "original"}
     for epsilon in BUDGETS:
         network = {"name": NETWORK, "epsilon": epsilon, "delta": _PAPER["delta"]}
@@ -132,7 +133,7 @@ def _utilities() -> Iterator[Mapping[str, Any]]:
 
 
 def table_and_rule(name: str) -> tuple[str, str]:
-    """A table and the choice of columns; all, where a user's own table says nothing.
+    """A table and the choice of columns; "all" if the name of a user's own table has none.
 
     Examples
     --------
@@ -144,16 +145,16 @@ def table_and_rule(name: str) -> tuple[str, str]:
 
 
 def readings_of(results: Results) -> Results:
-    """The results that have a value, with the choice of columns and all that is read of them."""
+    """The results that have a value, with the choice of columns and the numbers to compare."""
     return Results(tuple(_reading(row) for row in results.done))
 
 
 def _reading(row: Row) -> Row:
-    """A row with what is compared besides its value.
+    """A row with the other numbers that are compared.
 
-    ``lift`` is the part of what a blind guess (the ``baseline``) does not get that is guessed,
-    ``lost`` how much worse than the original it is, ``relative`` the loss over what there is to
-    lose, ``precision`` the share of members among those who are taken for members.
+    ``lift`` is the share guessed of what a blind guess (the ``baseline``) misses, ``lost`` the
+    difference from the original, ``relative`` the loss divided by what there is to lose, and
+    ``precision`` the share of members among the people who are taken for members.
     """
     table, rule = table_and_rule(row.table)
     details = row.facts.get("details") or {}
@@ -171,7 +172,7 @@ def _reading(row: Row) -> Row:
 
 
 def mean(readings: Results, read: str = "value", **wanted: Any) -> float:
-    """The mean over tables of the mean on each: every table counts alike."""
+    """The mean over tables of the mean on each table, so that every table has the same weight."""
     tables: dict[str, list[float]] = {}
     for row in readings.where(**wanted):
         value = row.at(read)
@@ -180,9 +181,9 @@ def mean(readings: Results, read: str = "value", **wanted: Any) -> float:
 
 
 def means_where_all_are(readings: Results, *choices: Mapping[str, Any]) -> list[float]:
-    """The mean of each choice over the tables that every one of them has results of.
+    """The mean of each choice over the tables for which all choices have results.
 
-    A study that was stopped has some variants on fewer tables than others.
+    A study that was stopped may lack some variants on some tables.
     """
     chosen = [readings.where(**choice) for choice in choices]
     shared = set.intersection(*(set(some.known("table")) for some in chosen))
@@ -191,17 +192,17 @@ def means_where_all_are(readings: Results, *choices: Mapping[str, Any]) -> list[
 
 def reduction(readings: Results, attack: str, rule: str, family: str) -> float:
     """The mean over tables of 1 - AD(masked) / AD(original)."""
-    asked = readings.where(rule=rule, measure=guessed(attack, KNOWN_OF[rule]))
-    found = []
-    for table in asked.known("table"):
-        before = mean(asked, table=table, family=ORIGINAL)
-        after = mean(asked, table=table, family=family)
-        found.append(1 - after / before if before > 0 else math.nan)
-    return mean_of_known(found)
+    rates = readings.where(rule=rule, measure=guessed(attack, KNOWN_OF[rule]))
+    reductions = []
+    for table in rates.known("table"):
+        before = mean(rates, table=table, family=ORIGINAL)
+        after = mean(rates, table=table, family=family)
+        reductions.append(1 - after / before if before > 0 else math.nan)
+    return mean_of_known(reductions)
 
 
 def conclude(results: Results) -> Conclusion:
-    """The verdict on results of any extent; what is not there is not judged."""
+    """The verdict on the results so far; claims without results stay undecided."""
     readings = readings_of(results)
     notes = [*notes_of(results), *_PAPER["notes_of_other_code"]]
     findings = [*findings_of(readings), *compared(readings)]
@@ -209,13 +210,13 @@ def conclude(results: Results) -> Conclusion:
 
 
 def conclude_elsewhere(results: Results) -> Conclusion:
-    """The claims on other tables; the paper's numbers are means over its own."""
+    """The claims on other tables; the paper's numbers are means over its own tables."""
     readings = readings_of(results)
     return Conclusion((), claims_of(readings), figures_of(readings), notes_of(results))
 
 
 def notes_of(results: Results) -> list[str]:
-    """What a reader of the verdict must know, and what is missing from it."""
+    """What a reader of the verdict must know, including what is missing."""
     notes = list(_PAPER["notes"])
     network = f1_of(NETWORK)
     if any(row.status == "failed" and row.measure.startswith(network) for row in results):
@@ -224,7 +225,7 @@ def notes_of(results: Results) -> list[str]:
 
 
 def findings_of(readings: Results) -> list[Finding]:
-    """The paper's numbers beside those of a run."""
+    """The paper's numbers next to the measured ones."""
     original, swapped = readings.where(family=ORIGINAL), readings.where(family=SWAPS)
     rows: list[tuple[str, float, float, float]] = []
     for attack, published in _PUBLISHED["on_original"].items():
@@ -235,37 +236,37 @@ def findings_of(readings: Results) -> list[Finding]:
         name = f"fewer secrets guessed, {rule} swapped (gower), {_short(attack)}"
         rows.append((name, published, reduction(readings, attack, rule, "gower"), _OF_REDUCTIONS))
     for family, rule, published in _leaves(_PUBLISHED["f1_loss"]):
-        found = mean(swapped, "lost", family=family, rule=rule, measure=F1)
-        rows.append((f"loss of F1, {rule} swapped ({family})", published, found, _OF_LOSSES))
+        lost = mean(swapped, "lost", family=family, rule=rule, measure=F1)
+        rows.append((f"loss of F1, {rule} swapped ({family})", published, lost, _OF_LOSSES))
     name = "precision of a guess of membership, swapped (one half is blind)"
-    found = mean(swapped, "precision", measure=MEMBERSHIP)
-    rows.append((name, _PUBLISHED["precision"], found, _OF_SHARES))
+    precision = mean(swapped, "precision", measure=MEMBERSHIP)
+    rows.append((name, _PUBLISHED["precision"], precision, _OF_SHARES))
     return [Finding(*row, absolute=True) for row in rows]
 
 
 def compared(readings: Results) -> list[Finding]:
-    """The numbers of the other code beside those of a run, on the tables that both have."""
+    """The numbers of the other code next to the measured ones, on the tables that both have."""
     shared = readings.where(table=tuple(_OTHER_CODE["tables"]))
     rows: list[tuple[str, float, float, float]] = []
     for rule, attack, published in _leaves(_OTHER_CODE["reduction"]):
         name = f"fewer secrets guessed, {rule} swapped, {_short(attack)}"
         rows.append((name, published, reduction(shared, attack, rule, "gower"), _OF_REDUCTIONS))
-    ran = shared.known("k")
+    measured_k = shared.known("k")
     for rule, k, published in _leaves(_OTHER_CODE["by_k"]):
-        if int(k) in ran:
+        if int(k) in measured_k:
             swapped = shared.where(family="gower", rule=rule, k=int(k))
             measured = {
                 "rows linked by distance": mean(swapped, measure=LINKS),
                 "relative loss of mutual information": mean(swapped, "relative", measure=LOSS),
                 "loss of F1": mean(swapped, "lost", measure=F1),
             }
-            for (what, found), printed in zip(measured.items(), published, strict=True):
-                rows.append((f"{what}, {rule} swapped, k = {k}", printed, found, _OF_SHARES))
+            for (what, value), printed in zip(measured.items(), published, strict=True):
+                rows.append((f"{what}, {rule} swapped, k = {k}", printed, value, _OF_SHARES))
     return [Finding(f"other code: {row[0]}", *row[1:], absolute=True) for row in rows]
 
 
 def _short(attack: str) -> str:
-    """What an attack is called where people read."""
+    """The name of an attack in reports."""
     return {"model": "random forest", "probabilistic": "probabilistic linkage"}.get(attack, attack)
 
 
@@ -277,8 +278,8 @@ def _leaves(nested: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, str,
 
 def _less_is_guessed(readings: Results) -> Verdict | None:
     choices = itertools.product(ATTACKS, RULES, SWAPS)
-    found = [reduction(readings, *choice) for choice in choices]
-    known = [value for value in found if math.isfinite(value)]
+    reductions = [reduction(readings, *choice) for choice in choices]
+    known = [value for value in reductions if math.isfinite(value)]
     if not known:
         return None
     evidence = f"{min(known):.0%} to {max(known):.0%} fewer, by attack, columns and dissimilarity"
@@ -294,10 +295,10 @@ def _down_to_blind_guesses(readings: Results) -> Verdict | None:
     if not lifts:
         return None
     blind = mean(some["part", "distance"], "baseline")
-    told = ", ".join(f"{rule} by {_short(attack)} {v:.2f}" for (rule, attack), v in lifts.items())
+    shares = ", ".join(f"{rule} by {_short(attack)} {v:.2f}" for (rule, attack), v in lifts.items())
     return (
         max(lifts.values()) < _NEAR_BLIND,
-        f"of what the most frequent class (right for {blind:.0%}) does not get, is guessed: {told}",
+        f"share guessed of what the most frequent class (right for {blind:.0%}) misses: {shares}",
     )
 
 
@@ -316,7 +317,7 @@ def _no_more_than_of_others(readings: Results) -> Verdict | None:
         return None
     return (
         members - others < _HARDLY_MORE,
-        f"all columns swapped and known: {members:.3f} against {others:.3f} of the rows held out",
+        f"all columns swapped and known: {members:.3f} against {others:.3f} for the rows held out",
     )
 
 
@@ -330,11 +331,11 @@ def _columns_in_place(readings: Results) -> Verdict | None:
     pairs = {attack: both for attack, both in pairs.items() if all(map(math.isfinite, both))}
     if not pairs:
         return None
-    told = ", ".join(f"{_short(attack)} {a:.2f} and {b:.2f}" for attack, (a, b) in pairs.items())
+    lifts = ", ".join(f"{_short(attack)} {a:.2f} and {b:.2f}" for attack, (a, b) in pairs.items())
     return (
         all(everything - part < _NEAR_BLIND for part, everything in pairs.values()),
-        f"lift over blind guesses at k = {late} by who knows the swapped columns and by who knows "
-        f"all: {told}",
+        f"lift over blind guesses at k = {late} if the intruder knows the swapped columns, and if "
+        f"the intruder knows all: {lifts}",
     )
 
 
@@ -346,8 +347,8 @@ def _links(readings: Results) -> Verdict | None:
     rates = {place: rate for place, rate in rates.items() if math.isfinite(rate)}
     if not rates:
         return None
-    told = ", ".join(f"{rate:.3f} at k = {k} ({rule})" for (rule, k), rate in rates.items())
-    return all(rate <= 1.1 / k for (_, k), rate in rates.items()), told
+    evidence = ", ".join(f"{rate:.3f} at k = {k} ({rule})" for (rule, k), rate in rates.items())
+    return all(rate <= 1.1 / k for (_, k), rate in rates.items()), evidence
 
 
 def _membership(readings: Results) -> Verdict | None:
@@ -370,11 +371,11 @@ def _costs_grow(readings: Results) -> Verdict | None:
     for name, measures, read in (("F1", F1, "lost"), ("information", (LOSS,), "relative")):
         for family in SWAPS:
             mine = readings.where(family=family, measure=measures)
-            at = {(r, k): mean(mine, read, rule=r, k=k) for r in RULES for k in ks}
+            costs = {(r, k): mean(mine, read, rule=r, k=k) for r in RULES for k in ks}
             for less, more in steps:
-                words = f"{name}, {family}, {{}} at k = {{}} {at[less]:.3f} to {{}} at k = {{}} "
-                words = words.format(*less, *more) + f"{at[more]:.3f}"
-                cases.append((at[more], at[less], words))
+                words = f"{name}, {family}, {{}} at k = {{}} {costs[less]:.3f} to {{}} at k = {{}} "
+                words = words.format(*less, *more) + f"{costs[more]:.3f}"
+                cases.append((costs[more], costs[less], words))
     return _all_are_more(cases)
 
 
@@ -404,7 +405,7 @@ def _better_than_noise(readings: Results) -> Verdict | None:
 
 
 def _all_are_more(cases: Iterable[tuple[float, float, str]]) -> Verdict | None:
-    """Whether the first of each two numbers is the larger, and in words where it is not."""
+    """Whether the first number of every case is larger than the second; lists the exceptions."""
     known = [case for case in cases if math.isfinite(case[0]) and math.isfinite(case[1])]
     if not known:
         return None
@@ -417,7 +418,7 @@ def _all_are_more(cases: Iterable[tuple[float, float, str]]) -> Verdict | None:
 
 def _same_dissimilarities(readings: Results) -> Verdict | None:
     guesses = {r: tuple(guessed(attack, KNOWN_OF[r]) for attack in ATTACKS) for r in RULES}
-    told, differ = [], []
+    differences, differ = [], []
     for name, measures in (("F1", dict.fromkeys(RULES, F1)), ("secrets", guesses)):
         gaps = []
         for choice in itertools.product(readings.known("table"), RULES, readings.known("k")):
@@ -430,12 +431,13 @@ def _same_dissimilarities(readings: Results) -> Verdict | None:
             return None
         p_value = signed_rank(gaps)[1]
         differ.append(p_value < _LEVEL)
-        told.append(f"{name} {sum(gaps) / len(gaps):+.3f} (signed-rank test, p = {p_value:.2g})")
-    return not any(differ), f"Ahmad-Dey less Gower: {', '.join(told)}"
+        mean_gap = sum(gaps) / len(gaps)
+        differences.append(f"{name} {mean_gap:+.3f} (signed-rank test, p = {p_value:.2g})")
+    return not any(differ), f"Ahmad-Dey minus Gower: {', '.join(differences)}"
 
 
 def claims_of(readings: Results) -> list[Claim]:
-    """What the paper says, and what is said of it here, held against a run."""
+    """The paper's claims and the claims of this page, checked against a run."""
     judges = {
         "less_is_guessed": _less_is_guessed,
         "down_to_blind_guesses": _down_to_blind_guesses,
@@ -453,14 +455,14 @@ def claims_of(readings: Results) -> list[Claim]:
 
 Line = dict[float, Sequence[float]]
 
-_COLUMNS = {"part": "the columns that identify", "all": "all columns"}
+_COLUMNS = {"part": "the identifying columns", "all": "all columns"}
 
 
 def figures_of(readings: Results) -> dict[str, Figure]:
-    """Every figure that there are results for.
+    """Every figure for which there are results.
 
-    A mean over some of the tables is not shown beside one over all: what a stopped study does not
-    have on every table is left out.
+    A mean over some of the tables is not comparable with one over all. If the study was stopped,
+    variants that are not measured on every table are left out.
     """
     losses = readings.where(measure=LOSS)
     lines = {
@@ -468,24 +470,24 @@ def figures_of(readings: Results) -> dict[str, Figure]:
         for family, rule in itertools.product(SWAPS, RULES)
     }
     loss = "share of mutual information lost"
-    found = _against_k("information-against-k", lines, loss, "Mutual information against k")
+    drawn = _against_k("information-against-k", lines, loss, "Mutual information against k")
     for rule in RULES:
         mine, which = readings.where(rule=rule), _COLUMNS[rule]
         score = "F1, mean over tables and learners"
         title = f"F1 against k: {which} are masked"
-        found |= _against_k(f"f1-against-k-{rule}", _scores(mine), score, title)
+        drawn |= _against_k(f"f1-against-k-{rule}", _scores(mine), score, title)
         share = "share of secrets guessed"
         title = f"Attribute disclosure against k: {which} are swapped (Gower)"
         lines = _guesses(mine, KNOWN_OF[rule])
-        found |= _against_k(f"disclosure-against-k-{rule}", lines, share, title)
+        drawn |= _against_k(f"disclosure-against-k-{rule}", lines, share, title)
         if points := _points(mine, guessed("model", KNOWN_OF[rule])):
-            found[f"risk-utility-{rule}"] = risk_utility(
+            drawn[f"risk-utility-{rule}"] = risk_utility(
                 points,
                 risk=f"{share} by a random forest",
                 utility="F1",
                 title=f"Risk and utility: {which} are masked",
             )
-    return found
+    return drawn
 
 
 def _against_k(name: str, lines: Mapping[str, Line], ylabel: str, title: str) -> dict[str, Figure]:
@@ -494,7 +496,7 @@ def _against_k(name: str, lines: Mapping[str, Line], ylabel: str, title: str) ->
 
 
 def _line(some: Results, every: Results, read: str = "value") -> Line:
-    """At each k the means of the trials that have come to all tables."""
+    """For each k, the means of the trials that are complete on all tables."""
     line = {k: _by_trial(some.where(k=k), every, read) for k in some.known("k")}
     return {k: means for k, means in line.items() if means}
 
@@ -513,7 +515,7 @@ def _scores(readings: Results) -> dict[str, Line]:
 
 
 def _guesses(readings: Results, known: str) -> dict[str, Line]:
-    """The three attacks, and beside them what blind guessing gets."""
+    """The three attacks, and the result of blind guessing."""
     swapped = readings.where(family="gower")
     names = {_short(attack): guessed(attack, known) for attack in ATTACKS}
     lines = {a: _line(swapped.where(measure=name), readings) for a, name in names.items()}
@@ -522,7 +524,7 @@ def _guesses(readings: Results, known: str) -> dict[str, Line]:
 
 
 def _points(readings: Results, risk: str) -> list[Point]:
-    """Every variant by what is guessed of secrets and by F1, both as means over the tables."""
+    """Every variant by the share of secrets guessed and by F1, both as means over the tables."""
     points, tables = [], readings.known("table")
     for family in (ORIGINAL, *SWAPS, *GENERALIZED):
         mine = readings.where(family=family)

@@ -61,7 +61,7 @@ def _study(
     hierarchies: Mapping[str, str],
     folder: Path | None = None,
 ) -> Study:
-    """The study of a table: ``numbers`` are not masked, ``hierarchies`` are files by column."""
+    """The study of a table: ``numbers`` are not masked; ``hierarchies`` are files by column."""
     chosen, draws = _PAPER["presets"][preset], _PAPER["draws"]
     published = tuple(_PAPER["published"]["variant"])
     return Study.from_dict(
@@ -118,11 +118,11 @@ def _measures(
 
 
 def _on_table(study: Study, sources: Sequence[TableSource], preset: str) -> Study:
-    """The same on another table, with its hierarchies, or those that are proposed for it."""
+    """The same study on another table, with its own or suggested hierarchies."""
     if len(sources) != 1:
         raise InputError(
             f"The study '{study.name}' takes one table; got {len(sources)}. Run it once per table, "
-            "each with its own folder."
+            "with a different folder each time."
         )
     source = with_target(study, sources[0])
     roles = source.roles
@@ -141,7 +141,7 @@ def _on_table(study: Study, sources: Sequence[TableSource], preset: str) -> Stud
 
 
 def _hierarchies(source: TableSource, columns: Sequence[str]) -> dict[str, str]:
-    """The files of the folder that a table names, by column; the others are proposed."""
+    """The files of the folder that a table names, by column; other columns have none."""
     if source.hierarchies is None:
         return {}
     folder = find(source.hierarchies)
@@ -173,32 +173,32 @@ def _runs(results: Results, family: str) -> dict[tuple[float, int], list[Row]]:
 
 
 def _details(results: Results, family: str) -> dict[tuple[float, int], list[dict[str, Any]]]:
-    """What the runs of a variant report of their risk, by size of sample and k."""
+    """The details of the risk of a variant's runs, by size of sample and k."""
     runs = _runs(results, family)
     return {case: [row.facts["details"] for row in rows] for case, rows in runs.items()}
 
 
 def findings(results: Results) -> list[Finding]:
-    """The published numbers, and bounds that hold exactly or not at all."""
-    found, after = [], _details(results, "post random")
+    """The published numbers, and bounds that follow from the definitions."""
+    compared, after = [], _details(results, "post random")
     for whose, part in (("released records", "records_above"), ("people", "people_above")):
         for bound, (published, tolerance) in _PAPER["published"]["above"].items():
             name = f"post random, s = 0.5, k = 5: share of the {whose} with certainty above {bound}"
             measured = mean_of_known(run[part][bound] for run in after.get((0.5, 5), ()))
-            found.append(Finding(name, published, measured, tolerance, absolute=True))
+            compared.append(Finding(name, published, measured, tolerance, absolute=True))
     for (s, k), runs in _details(results, "post stratified").items():
         highest = max(run["highest_certainty"] for run in runs)
         name = f"post stratified, s = {s:g}, k = {k}: highest certainty"
-        found.append(Finding(name, s, highest, 1e-12, absolute=True))
+        compared.append(Finding(name, s, highest, 1e-12, absolute=True))
     for (s, k), runs in after.items():
         highest = max(run["journalist_risk"]["highest"] for run in runs)
         name = f"post random, s = {s:g}, k = {k}: highest journalist risk (1/k)"
-        found.append(Finding(name, 1 / k, highest, 0.1))
-    return found
+        compared.append(Finding(name, 1 / k, highest, 0.1))
+    return compared
 
 
 def claims(results: Results) -> list[Claim]:
-    """The paper's conclusions and what is easily taken for one, judged by this run."""
+    """The paper's conclusions, and what readers may conclude from it, judged by this run."""
     judges = {
         "pre_has_less_risk": _pre_has_less_risk,
         "every_strategy_fits_before": _every_strategy_fits_before,
@@ -226,7 +226,7 @@ def _pre_has_less_risk(results: Results) -> Verdict | None:
     pre, post = pairs[s, k]
     evidence = (
         f"mean 1/F with s = {s:g}, k = {k}: {pre:.2g} before, {post:.2g} after; most of it is "
-        f"arithmetic, since f ≥ k in the sample means F of about k/s = {k / s:g}"
+        f"arithmetic, because f ≥ k in the sample means F of about k/s = {k / s:g}"
     )
     if against:
         evidence += f"; not in {len(against)} of {len(pairs)} cases"
@@ -243,7 +243,7 @@ def _every_strategy_fits_before(results: Results) -> Verdict | None:
     }
     if not all(kept.values()):
         return None
-    evidence = "of what was to be sampled they keep " + ", ".join(
+    evidence = "share of the intended sample that they keep: " + ", ".join(
         f"{100 * min(shares):.0f} to {100 * max(shares):.0f} % ({strategy})"
         for strategy, shares in kept.items()
     )
@@ -255,7 +255,7 @@ def _stratified_is_bounded(results: Results) -> Verdict | None:
     if not runs:
         return None
     room = max(run["highest_certainty"] - s for (s, _), some in runs.items() for run in some)
-    return room <= 1e-12, f"highest certainty less s, at most {room:.2g}"
+    return room <= 1e-12, f"highest certainty minus s: at most {room:.2g}"
 
 
 def _bound_with_target(results: Results) -> Verdict | None:
@@ -265,13 +265,13 @@ def _bound_with_target(results: Results) -> Verdict | None:
     s, k = max(runs, key=lambda case: (case[0], -case[1]))
     known = [run["with_target"] for run in runs[s, k]]
     evidence = f"s = {s:g}, k = {k}: certainty of up to {max(one['highest'] for one in known):.2g}"
-    if values := known[0].get("values"):  # not counted one by one where there are many
+    if values := known[0].get("values"):  # many values are not counted one by one
         rates = [one["inclusion"] for one in values]
         sure = max(one["certain_people"] for one in values)
         evidence += (
             f"; the chance to be in the release is {max(rates):.2f} with one value and "
             f"{min(rates):.2f} with {'the other' if len(values) == 2 else 'another'}, and "
-            f"{100 * sure:.0f} % of the people with one are in it with certainty 1"
+            f"{100 * sure:.0f} % of the people with one value are in it with certainty 1"
         )
     return all(one["highest"] <= s for one in known), evidence
 
@@ -287,7 +287,7 @@ def _still_k_anonymous(results: Results) -> Verdict | None:
     s, k = max(shares, key=lambda case: shares[case])
     smallest = min(run["smallest_class"] for mine in runs.values() for run in mine)
     evidence = (
-        f"with s = {s:g}, k = {k} {100 * shares[s, k]:.0f} % of the released records are in "
+        f"with s = {s:g}, k = {k}, {100 * shares[s, k]:.0f} % of the released records are in "
         f"classes of fewer than {k}; the smallest class has {smallest}"
     )
     return max(shares.values()) == 0, evidence
@@ -321,7 +321,7 @@ def _balanced_learns_better(results: Results) -> Verdict | None:
     both = {name: _scores(results, name, ON_HELD_OUT) for name in ("random", "balanced")}
     if any(math.isnan(value) for pair in both.values() for value in pair):
         return None
-    evidence = "on people who were held out: " + "; ".join(
+    evidence = "on held-out people: " + "; ".join(
         f"{strategy} accuracy {accuracy:.3f}, F1 {f1:.3f}"
         for strategy, (accuracy, f1) in both.items()
     )
@@ -330,18 +330,18 @@ def _balanced_learns_better(results: Results) -> Verdict | None:
 
 
 def _release_tells_the_score(results: Results) -> Verdict | None:
-    told, found = (_scores(results, "balanced", name) for name in (ON_RELEASE, ON_HELD_OUT))
-    if any(map(math.isnan, (*told, *found))):
+    released, real = (_scores(results, "balanced", name) for name in (ON_RELEASE, ON_HELD_OUT))
+    if any(map(math.isnan, (*released, *real))):
         return None
     evidence = (
-        f"accuracy {told[0]:.3f} and F1 {told[1]:.3f} on the release, {found[0]:.3f} and "
-        f"{found[1]:.3f} on people who were held out"
+        f"accuracy {released[0]:.3f} and F1 {released[1]:.3f} on the release, {real[0]:.3f} and "
+        f"{real[1]:.3f} on held-out people"
     )
-    return all(abs(one - other) < 0.02 for one, other in zip(told, found, strict=True)), evidence
+    return all(abs(one - other) < 0.02 for one, other in zip(released, real, strict=True)), evidence
 
 
 def figures(results: Results) -> dict[str, Figure]:
-    """Violins of both risks, and levels, tests and accuracy against k or the size of the sample."""
+    """Violins of both risks; levels, tests and accuracy against k or the size of the sample."""
     drawn, runs = {}, {family: _runs(results, family) for family in _FAMILIES}
     if runs["post random"]:
         s, k = case = max(runs["post random"], key=lambda case: (case[0], -case[1]))
@@ -373,7 +373,7 @@ def figures(results: Results) -> dict[str, Figure]:
         if (line := results.where(family=family, measure=measure).by(_S))
     }
     if accuracy:
-        title = "Gradient boosting, tested on the release and on people held out"
+        title = "Gradient boosting, tested on the release and on held-out people"
         drawn["accuracy"] = against(
             accuracy, xlabel="share that is sampled", ylabel="accuracy", title=title
         )
@@ -381,7 +381,7 @@ def figures(results: Results) -> dict[str, Figure]:
 
 
 def _lines(results: Results, measure: str, strategy: str) -> dict[str, dict[float, list[float]]]:
-    """For the variants of a strategy, or all, and each size of sample, the runs by k."""
+    """The runs by k, for each size of sample and each variant of a strategy (or all variants)."""
     out: dict[str, dict[float, list[float]]] = {}
     for family in (family for family in _FAMILIES if family.endswith(strategy)):
         chosen = results.where(measure=measure, family=family).done

@@ -25,7 +25,7 @@ _ORIGINS = {
 _METHODS = ("MDAV-ID", "MDAV-SWAP", "IR-SWAP")
 
 #: Differences of correlations, or their mean, by table, method and k.
-Found = dict[tuple[str, str, int], Floats]
+Differences = dict[tuple[str, str, int], Floats]
 Means = dict[tuple[str, str, int], float]
 
 
@@ -54,7 +54,7 @@ def _design(preset: str) -> Study:
 
 
 def _averaged(table: str, columns: Sequence[str], ks: Sequence[int]) -> dict[str, Any]:
-    """MDAV-ID, which averages all columns of a table and so has to name them."""
+    """MDAV-ID, which averages all columns of a table and therefore has to list them."""
     step = {"method": "microaggregate", "standardize": False, "columns": list(columns)}
     return {
         "name": f"MDAV-ID on {table}",
@@ -66,7 +66,7 @@ def _averaged(table: str, columns: Sequence[str], ks: Sequence[int]) -> dict[str
 
 
 def _on_tables(study: Study, sources: Sequence[TableSource], preset: str) -> Study:
-    """The same on the numbers of other tables: their quasi-identifiers and sensitive columns."""
+    """The same study on other tables, with their quasi-identifiers and sensitive columns."""
     taken, averaged = [], []
     for source in sources:
         roles = source.roles
@@ -97,8 +97,8 @@ def _on_tables(study: Study, sources: Sequence[TableSource], preset: str) -> Stu
 
 def _conclude(results: Results) -> Conclusion:
     cells = _PAPER["cells"]
-    found = {p: cells[p[0]] * v for p, v in results.by("table", "family", "k").items()}
-    means = _means(found)
+    differences = {p: cells[p[0]] * v for p, v in results.by("table", "family", "k").items()}
+    means = _means(differences)
     findings = [
         Finding(f"{table}, {method}, k = {k}", printed, means[table, method, k], *tolerance)
         for table, of_methods in _PAPER["published"].items()
@@ -107,7 +107,7 @@ def _conclude(results: Results) -> Conclusion:
         if (table, method, k) in means
         for tolerance in (_tolerance(table, method, k),)
     ]
-    figures, notes = _figures(found, published=True), _PAPER["notes"]
+    figures, notes = _figures(differences, published=True), _PAPER["notes"]
     related = _PAPER["relation"] + "".join(f" ({_example(each)})" for each in findings[:1]) + "."
     return Conclusion(
         findings, _claims(means), figures, notes, terms=_PAPER["terms"], relation=related
@@ -115,25 +115,25 @@ def _conclude(results: Results) -> Conclusion:
 
 
 def _example(finding: Finding) -> str:
-    """One number of the verdict as it is in the results."""
+    """A number of the verdict next to the same number in the results."""
     there = finding.measured / _PAPER["cells"][finding.name.partition(",")[0]]
     return f"{finding.name}: {finding.measured:.4g} here, {there:.4g} there"
 
 
 def _conclude_elsewhere(results: Results) -> Conclusion:
     """The claims on other tables, with means over the pairs of columns alone."""
-    found = results.by("table", "family", "k")
-    figures = _figures(found, published=False)
+    differences = results.by("table", "family", "k")
+    figures = _figures(differences, published=False)
     notes = _PAPER["notes_elsewhere"]
-    return Conclusion((), _claims(_means(found)), figures, notes, terms=_PAPER["terms"])
+    return Conclusion((), _claims(_means(differences)), figures, notes, terms=_PAPER["terms"])
 
 
-def _means(found: Found) -> Means:
-    return {place: float(values.mean()) for place, values in found.items()}
+def _means(differences: Differences) -> Means:
+    return {place: float(values.mean()) for place, values in differences.items()}
 
 
 def _tolerance(table: str, method: str, k: int) -> tuple[float, bool]:
-    """How near a run of the same method comes to what was printed, and whether in units of it."""
+    """How far a run of the same method may be from the printed number, and whether in its units."""
     if method == "MDAV-ID" and table == "eia":
         return 0.5 * 10.0 ** -_PAPER["digits"][_PAPER["k"].index(k)], True
     if method == "IR-SWAP":
@@ -158,7 +158,7 @@ def _claims(means: Means) -> list[Claim]:
 def _in_every_case(
     means: Means, holds: Callable[[float, float, float], bool], most: int | None
 ) -> Verdict | None:
-    """Whether the means of the three methods are so on each table, for each k that all have."""
+    """Whether it holds for the three methods on each table, for each k that all of them have."""
     tables, ks = dict.fromkeys(t for t, _, _ in means), sorted({k for _, _, k in means})
     cases = {
         (table, k): [means[table, method, k] for method in _METHODS]
@@ -174,11 +174,11 @@ def _in_every_case(
     return True, f"in all {len(cases)} cases measured"
 
 
-def _figures(found: Found, *, published: bool) -> dict[str, Figure]:
+def _figures(differences: Differences, *, published: bool) -> dict[str, Figure]:
     figures = {}
-    for number, table in enumerate(dict.fromkeys(table for table, _, _ in found), start=1):
+    for number, table in enumerate(dict.fromkeys(table for table, _, _ in differences), start=1):
         lines: dict[str, dict[float, Any]] = {
-            method: {k: v for (t, m, k), v in found.items() if t == table and m == method}
+            method: {k: v for (t, m, k), v in differences.items() if t == table and m == method}
             for method in _METHODS
         }
         if not all(lines.values()):

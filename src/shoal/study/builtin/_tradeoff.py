@@ -28,11 +28,11 @@ from shoal.study.data._tables import TableSource
 from shoal.study.figures import Figure, Point
 
 _PAPER = paper("tradeoff")
-#: Of the same design, run once by other code; the paper prints no table's.
+#: From the same design, run once by other code; the paper prints no numbers of single tables.
 PUBLISHED: Final = _PAPER["published"]
-#: Ends the name of a family whose parameters are the first of equally good ones.
+#: The suffix of a family whose parameters are the first of several equally good ones.
 FIRST: Final = " (first of ties)"
-#: A difference of at most so many percent is none: the paper's region of practical equivalence.
+#: Differences up to this many percent count as none: the paper's region of practical equivalence.
 ROPE: Final = 1.0
 _SAME: Final = 1e-12  # risks that differ by less are equal
 
@@ -49,7 +49,7 @@ class Technique:
 
     @property
     def mildest_first(self) -> tuple[float, ...]:
-        """The values from what changes least to what changes most."""
+        """The values, from the one that changes least to the one that changes most."""
         return self.values if self.values[0] == self.mildest else self.values[::-1]
 
     def step(self, value: float) -> dict[str, Any]:
@@ -57,11 +57,11 @@ class Technique:
         return {"method": self.method, self.parameter: value}
 
     def place(self, value: float) -> tuple[str, str]:
-        """The family and the name of its variant alone, with one value."""
+        """The family of the technique alone, and the name of its variant with one value."""
         return f"{self.letter} alone", f"{self.letter} alone {self.parameter}={value}"
 
 
-#: In the order in which they are applied.
+#: The techniques in the order in which they are applied.
 TECHNIQUES: Final = (
     Technique("S", "suppress", "max_distinct", (0.7, 0.8, 0.9), 0.9),
     Technique("T", "top_bottom_code", "fence", (1.5, 3.0), 3.0),
@@ -72,7 +72,7 @@ TECHNIQUES: Final = (
 
 
 def design(preset: str) -> Study:
-    """The first stage: every technique alone, over its grid; only its risk is measured."""
+    """The first stage: every technique alone, over its grid. Only the risk is measured."""
     chosen, r3 = _PAPER["presets"][preset], {"measure": "similarity_linkage", "name": "r3"}
     return Study.from_dict(
         {
@@ -100,7 +100,7 @@ def design(preset: str) -> Study:
 
 
 def _tables(preset: str) -> list[dict[str, Any]]:
-    """The tables of a preset; that of scikit-learn always is there."""
+    """The tables of a preset; scikit-learn's table always exists."""
     chosen = _PAPER["presets"][preset]
     if "tables" not in chosen:
         return list(_PAPER["tables"])
@@ -110,16 +110,16 @@ def _tables(preset: str) -> list[dict[str, Any]]:
 
 
 def on_tables(study: Study, sources: Sequence[TableSource], preset: str) -> Study:
-    """The first stage on other tables; quick takes as many rows of them as of its own."""
+    """The first stage on other tables; quick takes as many rows as from its own tables."""
     rows = _PAPER["presets"][preset].get("rows")
     return replace(study, tables=tuple(at_most(with_target(study, s), rows) for s in sources))
 
 
 def with_combinations(study: Study, results: Results) -> Study:
-    """The second stage: of each table the techniques that apply, in all combinations.
+    """The second stage: all combinations of the techniques that apply to each table.
 
-    Each technique takes the value that has the lowest risk alone, of equal ones the mildest. The
-    tables that were published for the first of equal ones are run by that rule too.
+    Each technique takes the value with the lowest risk, or the mildest of several with equal risk.
+    The published tables used the first of equal ones, so they are also run by that rule.
     """
     rules = [
         (source.name, alone, chosen_values(alone, mildest=not suffix), suffix)
@@ -137,7 +137,7 @@ def with_combinations(study: Study, results: Results) -> Study:
 
 
 def combinations(letters: Sequence[str]) -> list[tuple[str, ...]]:
-    """All combinations of one technique or more, in the order of application: 2^t - 1.
+    """All 2^t - 1 combinations of one or more techniques, in the order of application.
 
     Examples
     --------
@@ -149,25 +149,25 @@ def combinations(letters: Sequence[str]) -> list[tuple[str, ...]]:
 
 
 def chosen_values(alone: Results, *, mildest: bool = True) -> dict[str, float]:
-    """For each technique that changes a table, the value with the lowest risk alone.
+    """For each technique that changes a table, the value with the lowest risk.
 
-    Of equal ones the mildest is taken, or the first in the paper's list. What changes nothing is
-    no candidate, and a technique without any does not apply.
+    Of several with equal risk, the mildest is taken, or the first in the paper's list. A value that
+    changes nothing is not a candidate, and a technique without a candidate does not apply.
     """
     risks = alone.where(measure="r3").by("family", "variant")
     unchanged = alone.where(measure="unchanged").by("family", "variant")
     out = {}
     for one in TECHNIQUES:
-        able = {
+        candidates = {
             value: float(risks[place].mean())
             for value in (one.mildest_first if mildest else one.values)
             if (place := one.place(value)) in risks
             and place in unchanged
             and unchanged[place].mean() < 1
         }
-        if able:
-            lowest = min(able.values())
-            out[one.letter] = next(v for v, risk in able.items() if risk <= lowest + _SAME)
+        if candidates:
+            lowest = min(candidates.values())
+            out[one.letter] = next(v for v, risk in candidates.items() if risk <= lowest + _SAME)
     return out
 
 
@@ -175,12 +175,12 @@ def _variant(
     table: str, letters: tuple[str, ...], values: Mapping[str, float], alone: Results, suffix: str
 ) -> Variant:
     named = {one.letter: one for one in TECHNIQUES}
-    # Where suppression leaves no column the others have nothing to work on, and change nothing.
-    worked = letters[:1] if letters[0] == "S" and _takes_all(alone, values["S"]) else letters
+    # If suppression leaves no column, the other techniques have nothing to change.
+    applied = letters[:1] if letters[0] == "S" and _takes_all(alone, values["S"]) else letters
     family = "+".join(letters) + suffix
     return Variant(
         f"{family} on {table}",
-        tuple(named[letter].step(values[letter]) for letter in worked),
+        tuple(named[letter].step(values[letter]) for letter in applied),
         family,
         {named[letter].parameter: values[letter] for letter in letters},
         tables=(table,),
@@ -189,13 +189,13 @@ def _variant(
 
 
 def _takes_all(alone: Results, value: float) -> bool:
-    """Whether suppression with this value leaves nothing that an intruder knows."""
+    """Whether suppression with this value leaves no column that the intruder knows."""
     rows = alone.where(variant=TECHNIQUES[0].place(value)[1], measure="r3").rows
     return any(not row.facts["details"]["known"] for row in rows)
 
 
 @dataclass(frozen=True)
-class Seen:
+class Measured:
     """One masked table: its risk with and without the threshold, and its predictions."""
 
     table: str
@@ -209,12 +209,12 @@ class Seen:
 
 
 #: The masked tables by table and family; those of one table by family.
-Found = dict[tuple[str, str], Seen]
-OfTable = dict[str, Seen]
+MeasuredTables = dict[tuple[str, str], Measured]
+OfTable = dict[str, Measured]
 
 
-def seen(results: Results) -> Found:
-    """All that was measured in full, by table and family: the original, and the combinations."""
+def measured_tables(results: Results) -> MeasuredTables:
+    """All complete measurements by table and family: the original and the combinations."""
     done = results.done
     risks = done.where(measure="r3").by("table", "variant")
     best = done.where(measure="r4").by("table", "variant")
@@ -223,7 +223,7 @@ def seen(results: Results) -> Found:
         place = row.table, row.variant
         if place in risks and place in best:
             details = row.facts["details"]
-            out[row.table, row.family] = Seen(
+            out[row.table, row.family] = Measured(
                 row.table,
                 row.family,
                 float(risks[place].mean()),
@@ -236,7 +236,7 @@ def seen(results: Results) -> Found:
     return out
 
 
-def _by_table(found: Found) -> dict[str, OfTable]:
+def _by_table(found: MeasuredTables) -> dict[str, OfTable]:
     out: dict[str, OfTable] = {}
     for (table, family), one in found.items():
         out.setdefault(table, {})[family] = one
@@ -244,16 +244,16 @@ def _by_table(found: Found) -> dict[str, OfTable]:
 
 
 def change(after: float, before: float) -> float:
-    """The percentage difference; NaN where there is nothing to compare with."""
+    """The percentage difference; NaN if there is nothing to compare with."""
     return 100 * (after - before) / before if before else math.nan
 
 
-def _masked(mine: OfTable) -> list[Seen]:
+def _masked(mine: OfTable) -> list[Measured]:
     return [one for family, one in mine.items() if family != ORIGINAL]
 
 
 def relation(mine: OfTable) -> float:
-    """Spearman's correlation of the risk and the mean F1 of masked tables; NaN of too few."""
+    """Spearman's correlation of the risk and the mean F1 of masked tables; NaN if too few."""
     masked = _masked(mine)
     if len(masked) < 3:
         return math.nan
@@ -261,8 +261,8 @@ def relation(mine: OfTable) -> float:
 
 
 def conclude(results: Results) -> Conclusion:
-    """Hold the results against what is known of the design, and against the paper's claims."""
-    found = seen(results)
+    """Compare the results with the known numbers of the design and with the paper's claims."""
+    found = measured_tables(results)
     mildest = {place: one for place, one in found.items() if not one.family.endswith(FIRST)}
     claims = _claims(mildest, found)
     given = (_findings(found), claims, figures(mildest), _notes(mildest))
@@ -270,14 +270,14 @@ def conclude(results: Results) -> Conclusion:
 
 
 def conclude_elsewhere(results: Results) -> Conclusion:
-    """The claims on other tables; one that is called as a published one is held against it."""
+    """The claims on other tables; a table named like a published one is compared with it."""
     found = conclude(results)
     measured = [finding for finding in found.findings if not math.isnan(finding.measured)]
-    return replace(found, findings=measured, notes=_notes(seen(results), own=True))
+    return replace(found, findings=measured, notes=_notes(measured_tables(results), own=True))
 
 
-def _findings(found: Found) -> list[Finding]:
-    """The published numbers beside what was measured; none where no such table was run."""
+def _findings(found: MeasuredTables) -> list[Finding]:
+    """The published numbers next to the measured ones; empty if no such table was run."""
     tables, room = _by_table(found), _PAPER["tolerances"]
     if not tables.keys() & PUBLISHED.keys():
         return []
@@ -301,7 +301,7 @@ def _findings(found: Found) -> list[Finding]:
     return [Finding(*row, absolute=True) for row in rows]
 
 
-def _claims(mildest: Found, found: Found) -> list[Claim]:
+def _claims(mildest: MeasuredTables, found: MeasuredTables) -> list[Claim]:
     tables = {table: mine for table, mine in _by_table(mildest).items() if ORIGINAL in mine}
     judges = {
         "coding": _coding,
@@ -346,8 +346,8 @@ def _less_risk(tables: dict[str, OfTable]) -> Verdict | None:
 
 
 def _no_free_lunch(tables: dict[str, OfTable]) -> Verdict | None:
-    def free(mine: OfTable) -> Seen | None:
-        """Of the lowest risk, and predicting as well as the original, within the rope."""
+    def free(mine: OfTable) -> Measured | None:
+        """A masked table with the lowest risk that predicts as well as the original."""
         lowest, before = min(one.r3 for one in _masked(mine)), mine[ORIGINAL].over_folds
         low = [one for one in _masked(mine) if one.r3 <= lowest + 0.01]
         good = [one for one in low if change(one.over_folds, before) >= -ROPE]
@@ -362,7 +362,7 @@ def _no_free_lunch(tables: dict[str, OfTable]) -> Verdict | None:
 
 
 def _nobody_is_found(tables: dict[str, OfTable]) -> Verdict | None:
-    def hidden(mine: OfTable) -> Seen:
+    def hidden(mine: OfTable) -> Measured:
         return max((one for one in mine.values() if one.r3 < 0.01), key=lambda one: one.r4)
 
     return _on_every_table(
@@ -372,7 +372,7 @@ def _nobody_is_found(tables: dict[str, OfTable]) -> Verdict | None:
     )
 
 
-def _ties(found: Found) -> Verdict:
+def _ties(found: MeasuredTables) -> Verdict:
     """Whether the paper's unstated rule for equal risks matters."""
     pairs = [
         (one, found[table, family.removesuffix(FIRST)])
@@ -382,7 +382,7 @@ def _ties(found: Found) -> Verdict:
         and (table, family.removesuffix(FIRST)) in found
     ]
     if not pairs:
-        return None, f"both choices are run on {', '.join(PUBLISHED)} alone"
+        return None, f"both choices are only run on {', '.join(PUBLISHED)}"
     apart = [
         f"{mild.table}, {mild.family}: F1 {first.over_folds:.3f} by the first, "
         f"{mild.over_folds:.3f} by the mildest"
@@ -401,14 +401,14 @@ def _on_every_table(
         return None
     against = [table for table, mine in tables.items() if not holds(mine)]
     if against:
-        told = "; ".join(f"{table} ({worded(tables[table])})" for table in against)
-        return False, f"on {len(against)} of {len(tables)} tables not: {told}"
+        exceptions = "; ".join(f"{table} ({worded(tables[table])})" for table in against)
+        return False, f"not on {len(against)} of {len(tables)} tables: {exceptions}"
     facts = [(table, worded(mine)) for table, mine in tables.items()]
-    told = "; ".join(f"{table} {fact}" for table, fact in facts if fact)
-    return True, told or f"on every table that can judge it: {', '.join(tables)}"
+    evidence = "; ".join(f"{table} {fact}" for table, fact in facts if fact)
+    return True, evidence or f"on every table that can decide it: {', '.join(tables)}"
 
 
-def _notes(found: Found, *, own: bool = False) -> list[str]:
+def _notes(found: MeasuredTables, *, own: bool = False) -> list[str]:
     measured, notes = {table for table, _ in found}, list(_PAPER["notes"])
     unknown = [name for name in PUBLISHED if name not in measured]
     empty = {
@@ -419,16 +419,16 @@ def _notes(found: Found, *, own: bool = False) -> list[str]:
     if measured & PUBLISHED.keys():
         notes.append(_PAPER["note_of_other_code"])
     if unknown and measured and not own:
-        notes.append(f"No table is at hand for the published numbers of {', '.join(unknown)}.")
+        notes.append(f"The tables of the published numbers are missing: {', '.join(unknown)}.")
     if empty:
         notes.append(
-            f"No column is left to learn from, so F1 is 0, in {len(empty)} combinations with "
-            "suppression."
+            f"Suppression leaves no column to learn from in {len(empty)} combinations, so their "
+            "F1 is 0."
         )
     return notes
 
 
-def figures(found: Found) -> dict[str, Figure]:
+def figures(found: MeasuredTables) -> dict[str, Figure]:
     """Which techniques apply; ranks, differences and verdicts of risk and F1; both together."""
     tables = list(dict.fromkeys(table for table, _ in found))
     families = sorted(
@@ -467,10 +467,10 @@ def figures(found: Found) -> dict[str, Figure]:
     }
 
 
-def differences(found: Found, families: list[str], number: str) -> dict[str, list[float]]:
-    """For each family its percentage differences to the original, one for each table.
+def differences(found: MeasuredTables, families: list[str], number: str) -> dict[str, list[float]]:
+    """The percentage differences from the original by family, one for each table.
 
-    Where the original has 0 there is none.
+    A table whose original has 0 is left out.
     """
     out: dict[str, list[float]] = {family: [] for family in families}
     for (table, family), one in found.items():
@@ -480,7 +480,9 @@ def differences(found: Found, families: list[str], number: str) -> dict[str, lis
     return {family: values for family, values in out.items() if values}
 
 
-def _ranks(found: Found, families: list[str], tables: list[str], number: str, what: str) -> Figure:
+def _ranks(
+    found: MeasuredTables, families: list[str], tables: list[str], number: str, what: str
+) -> Figure:
     values = np.full((len(families), len(tables)), np.nan)
     for (table, family), one in found.items():
         if family != ORIGINAL:
@@ -491,8 +493,8 @@ def _ranks(found: Found, families: list[str], tables: list[str], number: str, wh
     return charts.rank_plot(named, title=f"{what}: ranks of the combinations")
 
 
-def _points(found: Found) -> list[Point]:
-    """Risk and F1 of every combination; F1 beside the original's, which differs by table."""
+def _points(found: MeasuredTables) -> list[Point]:
+    """Risk and F1 of every combination; F1 in percent of the original's, which differs by table."""
     return [
         Point(f"{one.family}, {table}", one.r3, 100 + change(one.validation, before), table)
         for (table, _), one in found.items()

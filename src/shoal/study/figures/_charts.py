@@ -1,4 +1,4 @@
-"""The charts of studies: each draws its picture and keeps the numbers in it."""
+"""The charts of studies: each draws a picture and keeps its numbers."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from shoal.study.figures._style import (
 
 
 def rank_plot(ranks: Mapping[str, Sequence[float]], *, title: str = "") -> Figure:
-    """The mean rank of each method with its spread: over all tables, and over those all apply to.
+    """The mean rank of each method with its spread: on all tables, and on those all apply to.
 
     Parameters
     ----------
     ranks : mapping
-        For each method its rank on each table, NaN where it does not apply.
+        For each method, its rank on each table, or NaN if it does not apply.
     title : str
 
     Examples
@@ -44,7 +44,7 @@ def rank_plot(ranks: Mapping[str, Sequence[float]], *, title: str = "") -> Figur
     tables = max((len(each) for each in ranks.values()), default=0)
     values = np.array([ranks[name] for name in names], np.float64).reshape(len(names), tables)
     order = np.argsort(-np.nanmean(values, axis=1), kind="stable")
-    at = {names[method]: place for place, method in enumerate(order)}
+    heights = {names[method]: height for height, method in enumerate(order)}
     shared = np.isfinite(values).all(axis=0)
     rows: list[tuple[Any, ...]] = []
     size = max(5.2, room_for(names, 3.4, 0)), 0.9 + 0.28 * max(len(names), 3)
@@ -62,8 +62,8 @@ def rank_plot(ranks: Mapping[str, Sequence[float]], *, title: str = "") -> Figur
                 mean, spread = float(given.mean()), float(given.std())
                 rows.append((name, label, len(given), mean, spread))
                 axes.errorbar(
-                    mean, at[name] + shift, xerr=spread, fmt=mark, color=colour, markersize=5,
-                    linewidth=1.2, label=legend if at[name] == 0 else None,
+                    mean, heights[name] + shift, xerr=spread, fmt=mark, color=colour, markersize=5,
+                    linewidth=1.2, label=legend if heights[name] == 0 else None,
                 )  # fmt: skip
         listed_on_the_left(axes, [names[method] for method in order])
         labelled(axes, "mean rank (1 is the best) ± standard deviation", "", title, empty=not names)
@@ -75,7 +75,7 @@ def rank_plot(ranks: Mapping[str, Sequence[float]], *, title: str = "") -> Figur
 def win_draw_lose(
     probabilities: Mapping[str, tuple[float, float, float]], *, title: str = ""
 ) -> Figure:
-    """For each candidate how likely it loses against, draws with, or wins over the baseline.
+    """How likely each candidate loses against, draws with, or wins against the baseline.
 
     Examples
     --------
@@ -91,11 +91,11 @@ def win_draw_lose(
             axes.barh(
                 range(len(names)), widths, left=left, color=VERDICTS[place], label=label, height=0.7
             )
-            for at, width in enumerate(widths):
+            for height, width in enumerate(widths):
                 if width >= 0.08:
                     ink = "white" if place != 1 else "#222222"
                     axes.text(
-                        left[at] + width / 2, at, f"{width:.2f}", ha="center", va="center",
+                        left[height] + width / 2, height, f"{width:.2f}", ha="center", va="center",
                         color=ink, fontsize=8,
                     )  # fmt: skip
             left = left + widths
@@ -111,7 +111,7 @@ def win_draw_lose(
 def upset(
     applied: Iterable[Iterable[str]], *, order: Sequence[str] = (), title: str = ""
 ) -> Figure:
-    """On how many tables exactly which techniques apply.
+    """The number of tables to which exactly a combination of techniques applies.
 
     References
     ----------
@@ -133,7 +133,7 @@ def upset(
         bars.bar(range(len(sets)), [counts[names] for names in sets], color=COLOURS[0], width=0.6)
         for place, names in enumerate(sets):
             bars.text(place, counts[names], str(counts[names]), ha="center", va="bottom")
-            heights = [at for at, name in enumerate(every) if name in names]
+            heights = [height for height, name in enumerate(every) if name in names]
             dots.plot([place] * len(every), range(len(every)), "o", color="#DDDDDD", markersize=7)
             dots.plot([place] * len(heights), heights, "o-", color=COLOURS[0], markersize=7)
         bars.margins(y=0.12)  # room for the counts on top
@@ -151,7 +151,7 @@ def upset(
     return Figure(drawing, ("techniques", "tables"), rows)
 
 
-_MOST = 4_000  # values that a density is estimated from: more show nothing more
+_MOST = 4_000  # values for the estimate of a density: more do not change the picture
 _WIDEST = 9.0  # inches
 _QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
 _COLUMNS = ("group", "count", "min", "p5", "p25", "median", "p75", "p95", "max", "mean")
@@ -164,7 +164,7 @@ def violins(
     title: str = "",
     marks: Sequence[float] = (),
 ) -> Figure:
-    """One violin for each group of values, with its median and quartiles; ``marks`` are lines.
+    """One violin per group of values, with median and quartiles; ``marks`` are horizontal lines.
 
     Examples
     --------
@@ -186,7 +186,7 @@ def violins(
 
 
 def boxes(groups: Mapping[str, Any], *, ylabel: str, title: str = "") -> Figure:
-    """One box for each group of values: quartiles, whiskers at 5 and 95 %, the rest as dots.
+    """One box per group of values: quartiles, whiskers at 5 and 95 %, all others as dots.
 
     Examples
     --------
@@ -213,7 +213,7 @@ def boxes(groups: Mapping[str, Any], *, ylabel: str, title: str = "") -> Figure:
 
 
 def _violin(axes: Any, place: int, given: Any, colour: str) -> None:
-    """The density of some values, or a bar where they are all the same."""
+    """The density of the values, or a bar if they are all the same."""
     few = given if len(given) <= _MOST else np.quantile(given, np.linspace(0, 1, _MOST))
     if np.ptp(few) == 0:
         axes.hlines(few[0], place - 0.35, place + 0.35, color=colour, linewidth=3)
@@ -221,23 +221,23 @@ def _violin(axes: Any, place: int, given: Any, colour: str) -> None:
     parts = axes.violinplot([few], positions=[place], widths=0.8, showextrema=False)
     for body in parts["bodies"]:
         body.set(facecolor=colour, edgecolor=colour, alpha=0.45)
-        # a density reaches beyond what was seen; the violin must not
+        # the estimated density extends beyond the values; the violin must not
         corners = body.get_paths()[0].vertices
         corners[:, 1] = np.clip(corners[:, 1], few.min(), few.max())
 
 
 def _width(groups: int, fewest: int, each: float) -> float:
-    """Room for the groups: narrower where they are many, or a page could not show them."""
+    """Room for the groups: narrower if there are many, so that they fit on a page."""
     return max(min(each * groups, _WIDEST), each * fewest)
 
 
 def _height(names: Iterable[str]) -> float:
-    """Room for the picture, and for long names below it."""
+    """Room for the picture and for long names below it."""
     return 3.4 + 0.05 * max([0, *(len(shortened(name)) - 12 for name in names)])
 
 
 def _cleaned(groups: Mapping[str, Any]) -> dict[str, Any]:
-    """Without missing values, and without groups that have nothing else."""
+    """The groups without missing values, and without groups that have no other values."""
     arrays = {name: np.asarray(given, np.float64).ravel() for name, given in groups.items()}
     finite = {name: given[np.isfinite(given)] for name, given in arrays.items()}
     return {name: given for name, given in finite.items() if len(given)}
@@ -246,7 +246,7 @@ def _cleaned(groups: Mapping[str, Any]) -> dict[str, Any]:
 def _finish(axes: Any, names: list[str], ylabel: str, title: str) -> None:
     axes.set_xticks(range(len(names)), [shortened(name) for name in names])
     longest = max((len(name) for name in names), default=0)
-    if longest > 10 or (longest > 5 and len(names) > 8):  # side by side they would overlap
+    if longest > 10 or (longest > 5 and len(names) > 8):  # horizontal labels would overlap
         axes.tick_params(axis="x", rotation=40)
         for label in axes.get_xticklabels():
             label.set_horizontalalignment("right")
@@ -266,8 +266,8 @@ def _summaries(values: Mapping[str, Any]) -> tuple[tuple[Any, ...], ...]:
     )
 
 
-_TOLD = 12  # points of the front that are named
-_FAR = 3  # points far below the others that are told in numbers
+_MOST_NAMED = 12  # points of the front
+_MOST_OUTLIERS = 3  # points far below the others that are shown as numbers
 
 
 @dataclass(frozen=True)
@@ -290,7 +290,7 @@ def risk_utility(
     chosen: str | None = None,
     title: str = "",
 ) -> Figure:
-    """Every masked table by its risk and utility, and the front that no other one beats.
+    """Every masked table by risk and utility, and the front that no other table beats.
 
     Examples
     --------
@@ -298,11 +298,11 @@ def risk_utility(
     >>> [row[-1] for row in risk_utility(points).rows]
     [True, True, False]
     """
-    at = np.array([(point.risk, point.utility) for point in points], np.float64).reshape(-1, 2)
-    front = pareto_front(at, higher_is_better=[False, higher_is_better])
+    pairs = np.array([(point.risk, point.utility) for point in points], np.float64).reshape(-1, 2)
+    front = pareto_front(pairs, higher_is_better=[False, higher_is_better])
     look = colour_of([point.family for point in points])
-    best = np.flatnonzero(front)[np.argsort(at[front, 0], kind="stable")]
-    names = [*look, *(points[place].label for place in best[:_TOLD])]
+    best = np.flatnonzero(front)[np.argsort(pairs[front, 0], kind="stable")]
+    names = [*look, *(points[place].label for place in best[:_MOST_NAMED])]
     if chosen is not None:
         names.append(f"chosen: {chosen}")
     size = room_for(names, 5.2, 14), max(3.8, 0.2 * (len(names) + 4))
@@ -310,16 +310,16 @@ def risk_utility(
         for family, (colour, mark) in look.items():
             mine = [place for place, point in enumerate(points) if point.family == family]
             axes.scatter(
-                at[mine, 0], at[mine, 1], c=colour, marker=mark, s=26, alpha=0.8,
+                pairs[mine, 0], pairs[mine, 1], c=colour, marker=mark, s=26, alpha=0.8,
                 edgecolors="white", linewidths=0.4, label=shortened(family) or None,
             )  # fmt: skip
-        axes.step(at[best, 0], at[best, 1], where="post", color="#222222", linewidth=1.2,
+        axes.step(pairs[best, 0], pairs[best, 1], where="post", color="#222222", linewidth=1.2,
                   label="front")  # fmt: skip
         if limit is not None:
             axes.axvline(limit, color=COLOURS[1], linestyle="--", linewidth=1.2, label="limit")
-        _tell(axes, points, best, chosen)
+        _mark_front(axes, points, best, chosen)
         if higher_is_better:
-            _leave_out_far_below(axes, at)
+            _cut_off_outliers(axes, pairs)
         better = "higher" if higher_is_better else "lower"
         labelled(axes, f"{risk} (lower is better)", f"{utility} ({better} is better)", title)
         axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
@@ -330,9 +330,11 @@ def risk_utility(
     return Figure(drawing, ("label", "family", "risk", "utility", "on_front"), rows)
 
 
-def _tell(axes: Any, points: Sequence[Point], front: Iterable[int], chosen: str | None) -> None:
-    """Number the points of the front, ring the chosen one, and name them beside the picture."""
-    for number, place in enumerate(itertools.islice(front, _TOLD), 1):
+def _mark_front(
+    axes: Any, points: Sequence[Point], front: Iterable[int], chosen: str | None
+) -> None:
+    """Number the points of the front, circle the chosen one, and list their names in the legend."""
+    for number, place in enumerate(itertools.islice(front, _MOST_NAMED), 1):
         point = points[place]
         axes.annotate(
             str(number), (point.risk, point.utility), xytext=(0, 5), textcoords="offset points",
@@ -347,16 +349,16 @@ def _tell(axes: Any, points: Sequence[Point], front: Iterable[int], chosen: str 
         )  # fmt: skip
 
 
-def _leave_out_far_below(axes: Any, at: npt.NDArray[np.float64]) -> None:
-    """Let a few points far below all others not take the room of these; say where they are."""
-    first, third = np.percentile(at[:, 1], [25, 75]) if len(at) else (0.0, 0.0)
-    below = at[:, 1] < first - 3 * (third - first)
-    if not 0 < below.sum() <= _FAR:
+def _cut_off_outliers(axes: Any, pairs: npt.NDArray[np.float64]) -> None:
+    """Cut off a few points far below all others, and show where they are as numbers."""
+    first, third = np.percentile(pairs[:, 1], [25, 75]) if len(pairs) else (0.0, 0.0)
+    below = pairs[:, 1] < first - 3 * (third - first)
+    if not 0 < below.sum() <= _MOST_OUTLIERS:
         return
-    lowest, highest = at[~below, 1].min(), at[~below, 1].max()
+    lowest, highest = pairs[~below, 1].min(), pairs[~below, 1].max()
     margin = 0.08 * (highest - lowest)
     axes.set_ylim(lowest - 2 * margin, highest + margin)
-    for x, y in at[below]:
+    for x, y in pairs[below]:
         axes.annotate(
             f"{y:.2f}", (x, lowest - 2 * margin), xytext=(0, 14), textcoords="offset points",
             fontsize=7, color="#555555", ha="center",
@@ -377,10 +379,10 @@ def against(
     Parameters
     ----------
     series : mapping
-        For each line its runs' values by the place on the axis.
+        For each line, the values of its runs by the place on the axis.
     xlabel, ylabel, title : str
     published : mapping, optional
-        For some lines what was printed.
+        The printed values of some lines.
 
     Examples
     --------
@@ -424,7 +426,7 @@ def against(
 
 
 def _apart(places: Sequence[float]) -> list[float]:
-    """Those of the places, on an axis of factors, that leave room for the number at each."""
+    """The places on a logarithmic axis that leave room for their numbers."""
     room = 0.09 * np.log(places[-1] / places[0])
     ticks = [places[-1]]
     for place in reversed(places[:-1]):

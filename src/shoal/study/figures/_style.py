@@ -1,4 +1,4 @@
-"""How all figures look, and how they are kept: as pictures, and as the numbers in them."""
+"""The look of all figures, and how they are saved: as pictures and as numbers."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from typing import Any
 from shoal.errors import MissingExtra
 from shoal.notebook import picture, view
 
-#: Colours that the colour-blind tell apart (Okabe and Ito), dark enough for lines on white.
+#: Colors that color-blind people can distinguish (Okabe and Ito), dark enough for lines on white.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 #: Lose, draw, win.
 VERDICTS = ("#D55E00", "#BBBBBB", "#0072B2")
-#: Marks that tell families apart in black and white too.
+#: Marks that distinguish families even in black and white.
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 FORMATS = ("svg", "png", "pdf")
 
@@ -46,7 +46,7 @@ _STYLE = {
 
 @dataclass(frozen=True)
 class Figure:
-    """A picture with the numbers it was drawn from, one row for each mark."""
+    """A picture with the numbers that it shows, one row per mark."""
 
     drawing: Any
     columns: tuple[str, ...]
@@ -54,7 +54,7 @@ class Figure:
 
     @property
     def is_wide(self) -> bool:
-        """Whether it takes the whole width of a page to be read."""
+        """Whether it needs the whole width of a page."""
         width, height = self.drawing.get_size_inches()
         return bool(width > 2 * height)
 
@@ -78,7 +78,7 @@ class Figure:
         meta = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}.get(ending, {})
         _take_names_as_they_are(self.drawing)
         with styled(), warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "Glyph .* missing from font")  # a box stands for it
+            warnings.filterwarnings("ignore", "Glyph .* missing from font")  # drawn as a box
             self.drawing.savefig(place, format=ending, metadata=meta, dpi=160)
 
     def _repr_html_(self) -> str:
@@ -94,7 +94,7 @@ def write_rows(path: Path, columns: Sequence[str], rows: Iterable[Sequence[Any]]
 
 
 def _take_names_as_they_are(drawing: Any) -> None:
-    """Two dollars in the name of a table are no formula."""
+    """Keep dollar signs in names from being parsed as formulas."""
     from matplotlib.text import Text
 
     for text in drawing.findobj(Text):
@@ -104,7 +104,7 @@ def _take_names_as_they_are(drawing: Any) -> None:
 
 @contextmanager
 def styled() -> Iterator[None]:
-    """The house style, for as long as something is drawn."""
+    """Use the house style while something is drawn."""
     try:
         import matplotlib
     except ImportError:
@@ -115,7 +115,7 @@ def styled() -> Iterator[None]:
 
 @contextmanager
 def canvas(width: float, height: float, **more: Any) -> Iterator[tuple[Any, Any]]:
-    """An empty figure and its axes in the house style; nothing global, and no window."""
+    """An empty figure and its axes in the house style, without global state or a window."""
     with styled():
         from matplotlib.figure import Figure as Drawing
 
@@ -124,7 +124,7 @@ def canvas(width: float, height: float, **more: Any) -> Iterator[tuple[Any, Any]
 
 
 def labelled(axes: Any, xlabel: str, ylabel: str, title: str, *, empty: bool = False) -> None:
-    """Say what the axes are; an empty picture says so: a study may have come to nothing yet."""
+    """Label the axes, and mark an empty picture: a study may not have results yet."""
     axes.set_xlabel(xlabel)
     axes.set_ylabel(ylabel)
     axes.set_title(title)
@@ -133,20 +133,20 @@ def labelled(axes: Any, xlabel: str, ylabel: str, title: str, *, empty: bool = F
 
 
 def listed_on_the_left(axes: Any, names: Sequence[str]) -> None:
-    """One place for each name, from below."""
+    """Label one place per name, from the bottom."""
     axes.set_yticks(range(len(names)), [shortened(name) for name in names])
     axes.set_ylim(-0.6, max(len(names), 1) - 0.4)
 
 
 def room_for(names: Iterable[str], least: float, free: int) -> float:
-    """The width or height of a picture with room for names that are longer than ``free``."""
+    """The size of a picture with room for names that are longer than ``free`` characters."""
     return least + 0.07 * max([0, *(len(shortened(name)) - free for name in names)])
 
 
 def colour_of(families: Sequence[str]) -> Mapping[str, tuple[str, str]]:
-    """A colour and a mark for each family, in the order of their first appearance."""
+    """A color and a mark for each family, in the order of their first appearance."""
     names = list(dict.fromkeys(families))
-    marks = len(MARKERS)  # as many as colours: shifted in each round, so that no pair comes twice
+    marks = len(MARKERS)  # as many as colors: shifted in each round, so that no pair repeats
     return {
         name: (COLOURS[place % len(COLOURS)], MARKERS[(place + place // marks) % marks])
         for place, name in enumerate(names)
@@ -154,6 +154,6 @@ def colour_of(families: Sequence[str]) -> Mapping[str, tuple[str, str]]:
 
 
 def shortened(name: str, most: int = 44) -> str:
-    """A name with its middle left out where it is long: its end has the parameters."""
+    """A long name without its middle; its end, which has the parameters, is kept."""
     text = " ".join(name.split())
     return text if len(text) <= most else f"{text[: most // 2]}…{text[-most // 2 + 1 :]}"

@@ -1,4 +1,4 @@
-"""A column of a table: coded once, and shared by every table that did not change it."""
+"""A column of a table, coded once and shared by every table that does not change it."""
 
 from __future__ import annotations
 
@@ -30,22 +30,22 @@ from shoal.table.columns._quantities import scale_name, scale_of
 
 @dataclass(frozen=True)
 class Numbers:
-    """A numeric column as arrays: values (0 where missing) and where a value is present."""
+    """A numeric column as arrays: values (0 if missing) and whether each is present."""
 
     values: npt.NDArray[Any]
     present: Flags
 
 
 class Column:
-    """One column, frozen: its cells, its codes and its numbers, each made on first use and kept.
+    """One frozen column: its cells, codes and numbers, each computed on first use and kept.
 
     Parameters
     ----------
     cells : polars.Series or Codes
-        The values, or codes that already stand for them. Texts are let go once they are coded;
-        the levels have them.
+        The values, or codes for them. Texts are freed once they are coded, because the levels
+        contain them.
     domains : iterable of Domain, optional
-        What these texts stand for, and perhaps others, which are forgotten. Never pickled.
+        The meanings of these texts, and possibly of others, which are ignored. Never pickled.
 
     Examples
     --------
@@ -76,12 +76,12 @@ class Column:
         codes: npt.NDArray[np.integer[Any]],
         domain: Domain | None = None,
     ) -> Column:
-        """Texts: in each row the label of its code; None makes it missing."""
+        """A column of texts: the label of each row's code; None makes it missing."""
         texts = encode(pl.Series(name, labels, dtype=pl.String))
         return cls(texts.at(np.asarray(codes)), () if domain is None else (domain,))
 
     def domain(self, kind: Kind) -> Domain:
-        """What each level of a column of text stands for, among values of a kind."""
+        """The meaning of each level of a text column among values of a kind."""
         scale = scale_of(kind)
         if scale not in self._domains:
             self._domains[scale] = read_domain(self.codes.texts, scale)
@@ -89,10 +89,10 @@ class Column:
 
     @property
     def own_domain(self) -> Domain:
-        """What its texts were said to stand for or, for other values, what they do as texts."""
+        """The recorded meanings of the texts or, if there are none, their plain meanings."""
         scale = scale_name(self.codes)
-        told = Domain(scale, value_meanings(scale, self.codes.texts))
-        return next(iter(self._domains.values()), told)
+        plain = Domain(scale, value_meanings(scale, self.codes.texts))
+        return next(iter(self._domains.values()), plain)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "_domains": {}}
@@ -110,7 +110,7 @@ class Column:
 
     @cached_property
     def codes(self) -> Codes:
-        """The cells as integer codes; a missing value has a code of its own."""
+        """The cells as integer codes; a missing value has its own code."""
         assert self._cells is not None
         codes = encode(self._cells)
         if self.dtype == pl.String and 2 * codes.count <= len(codes.codes):
@@ -119,19 +119,19 @@ class Column:
 
     @property
     def is_coded(self) -> bool:
-        """Whether the codes are known already."""
+        """Whether the codes are already known."""
         return "codes" in vars(self)
 
     @property
     def is_coarse(self) -> bool:
-        """Whether it is coded, and comparing its levels costs less than comparing its cells."""
+        """Whether the column is coded and its levels are faster to compare than its cells."""
         return self.is_coded and 4 * self.codes.count <= len(self)
 
     @cached_property
     def is_continuous(self) -> bool:
-        """Whether it is of floats that nearly all differ: their rows say as much as codes would.
+        """Whether the column has floats that nearly all differ, so that codes are of no use.
 
-        Codes of them are as many as there are rows, and cost a sort.
+        There would be about as many codes as rows, at the cost of a sort.
         """
         if self.is_coded or self.dtype != pl.Float64:
             return False
@@ -139,7 +139,7 @@ class Column:
 
     @cached_property
     def is_finite(self) -> bool:
-        """Whether none of its numbers is infinite."""
+        """Whether no number is infinite."""
         if not self.dtype.is_float():
             return True
         cells = self.series if self.is_continuous else self.codes.levels
@@ -154,7 +154,10 @@ class Column:
     def numbers(self) -> Numbers:
         """A numeric column as arrays; infinite values are refused."""
         if self.kind not in NUMBERS:
-            raise InputError(f"Column '{self.name}' is not numeric but {self.kind}.")
+            raise InputError(
+                f"Column '{self.name}' is not numeric: it is {self.kind}. Choose another "
+                "column, or convert it to numbers."
+            )
         series = self.codes.levels if self._cells is None else self._cells
         if self.kind == "integer":
             series = series.cast(pl.UInt64 if series.dtype == pl.UInt64 else pl.Int64)
@@ -166,13 +169,13 @@ class Column:
         infinite = 0 if self.kind == "integer" else int(np.isinf(values).sum())
         if infinite:
             raise InputError(
-                f"Column '{self.name}' holds {infinite} infinite values; make them missing first."
+                f"Column '{self.name}' holds {infinite} infinite values. Make them missing first."
             )
         return Numbers(values, self.present)
 
     @property
     def ends(self) -> tuple[float, float] | None:
-        """The smallest and the largest number; None without any. Infinite ones are refused."""
+        """The smallest and the largest number, or None. Infinite numbers are refused."""
         if self.is_coded:
             levels = Column(self.codes.levels).numbers.values
             return (float(levels[0]), float(levels[-1])) if len(levels) else None
@@ -181,7 +184,7 @@ class Column:
 
     @property
     def present(self) -> Flags:
-        """Where there is a value."""
+        """Which rows have a value."""
         if not self.missing_count:
             found = np.ones(len(self), np.bool_)
         elif self._cells is None:
@@ -201,13 +204,13 @@ class Column:
 
     @property
     def distinct(self) -> int:
-        """The number of different values, missing not counted."""
+        """The number of distinct values, without missing."""
         if self.is_coded:
             return len(self.codes.levels)
         return int(self.series.alias("").drop_nulls().n_unique())
 
     def value_counts(self) -> dict[str, int]:
-        """How often each value occurs, as text, the most frequent first; missing left out."""
+        """How often each value occurs, as text, the most frequent first, without missing."""
         codes = self.codes
         counts = codes.counts[: len(codes.levels)]
         order = np.argsort(-counts, kind="stable")
@@ -215,7 +218,7 @@ class Column:
         return {texts[code]: int(counts[code]) for code in order.tolist()}
 
     def counts_between(self, edges: Floats) -> Integers:
-        """How many numbers lie from each edge to below the next; missing ones nowhere."""
+        """How many numbers lie between each edge and the next; missing ones do not count."""
         if self.is_coded:
             codes = self.codes
             counts = codes.counts[: len(codes.levels)]
@@ -228,7 +231,7 @@ class Column:
 
     @property
     def keys(self) -> Keys:
-        """Numbers that are equal where cells are: the codes, or for floats labels in any order."""
+        """Integers that are equal if cells are equal: codes or, for floats, unordered labels."""
         return self._unordered if not self.is_coded and self.dtype == pl.Float64 else self.codes
 
     @cached_property
@@ -236,7 +239,7 @@ class Column:
         return unordered(self.series)
 
     def at(self, rows: npt.NDArray[Any]) -> Column:
-        """The same for the marked rows, or for rows by their positions."""
+        """The column for marked rows, or for rows by position."""
         if self.is_coded:
             return Column(self.codes.at(rows), self._domains.values())
         if rows.dtype == np.bool_:
@@ -244,20 +247,20 @@ class Column:
         return Column(self.series[rows])
 
     def taken_from(self, rows: Integers) -> Column:
-        """In each row the cell of another row; -1 makes it missing."""
+        """The column with the cells of other rows; -1 makes a cell missing."""
         if (rows >= 0).all():
             return self.at(rows)
         taken = pl.Series(np.where(rows < 0, 0, rows)).set(pl.Series(rows < 0), None)
         return Column(self.series.gather(taken))
 
     def counting(self, times: Integers | None) -> Column:
-        """The same cells, each row standing for so many records; itself without ``times``."""
+        """The same cells, each row representing ``times`` records; unchanged if None."""
         if times is None:
             return self
         return Column(replace(self.codes, times=times), self._domains.values())
 
     def with_numbers(self, values: npt.NDArray[Any], *, keep_equal: bool) -> Column:
-        """New numbers in its type, or in a wider one; missing cells stay as they are."""
+        """The column with new numbers, in its type or a wider one; missing cells stay missing."""
         old = self.series
         new = in_type_of(old, pl.Series(self.name, values), keep_equal=keep_equal)
         if old.null_count():
@@ -266,7 +269,7 @@ class Column:
         return Column(plain_floats(new))
 
     def filled(self, values: Floats) -> Column:
-        """Numbers as cells of such a column, as many as there are; NaN is a missing one."""
+        """A column of the same kind with these numbers; NaN means missing."""
         gaps = pl.Series(np.isnan(values))
         if self.kind not in NUMBERS:
             ticks = pl.Series(np.rint(np.nan_to_num(values)).astype(np.int64)).set(gaps, None)
@@ -275,7 +278,7 @@ class Column:
         new = pl.Series(self.name, values).fill_nan(None)
         if self.kind == "integer":
             wide = np.uint64 if self.dtype == pl.UInt64 else np.int64
-            # the largest float below the end of the type: the end itself is not one
+            # the largest float below the end of the type, which is not a float itself
             ends = float(np.iinfo(wide).min), np.nextafter(float(np.iinfo(wide).max), 0)
             whole = np.clip(np.rint(np.nan_to_num(values)), *ends).astype(wide)
             new = pl.Series(self.name, whole).set(gaps, None)
@@ -296,7 +299,7 @@ class Column:
         return scrubbed
 
     def differs_from(self, other: Column, rows: Integers | None) -> Flags:
-        """Where a cell is another than that of ``other``, in the same row or in ``rows`` of it."""
+        """Which cells differ from those of ``other``, in the same row or in its ``rows``."""
         if self is other and rows is None:
             return np.zeros(len(self), np.bool_)
         if self.is_coarse and other.is_coarse:
@@ -308,13 +311,13 @@ class Column:
         return old.ne_missing(new).to_numpy()
 
 
-#: What two columns are in one code, made once for each pair that lives.
+#: The shared codes of two columns, computed once for each pair that exists.
 _IN_ONE_CODE: WeakKeyDictionary[Column, WeakKeyDictionary[Column, tuple[Integers, Integers]]]
 _IN_ONE_CODE = WeakKeyDictionary()
 
 
 def in_one_code(one: Column, other: Column) -> tuple[Integers, Integers]:
-    """For the codes of two columns numbers that are equal where the values are; -1 for missing."""
+    """For each code of two columns, a number that is equal for equal values; -1 for missing."""
     kept = _IN_ONE_CODE.setdefault(one, WeakKeyDictionary())
     if other not in kept:
         turned = _IN_ONE_CODE[other].get(one) if other in _IN_ONE_CODE else None
@@ -340,7 +343,7 @@ def _with_missing(numbers: Integers, codes: Codes) -> Integers:
 
 
 def comparable(one: pl.Series, other: pl.Series) -> tuple[pl.Series, pl.Series]:
-    """Both columns in one type, in which equal values are equal and different ones different."""
+    """Both columns in one type that keeps equal values equal and different ones different."""
     if one.dtype == other.dtype:
         return one, other
     shared = _shared(one.dtype, other.dtype)
@@ -375,15 +378,15 @@ def _shared(one: pl.DataType, other: pl.DataType) -> pl.DataType:
     return pl.String()
 
 
-_FEW: Final = 1 << 16  # texts that are made anew faster than Arrow is imported
+_FEW: Final = 1 << 16  # up to this many texts, copying is faster than importing Arrow
 _NOTHING: Final[dict[type[pl.DataType], Any]] = {pl.String: "", pl.Boolean: False}
 
 
 def keys_of(columns: Iterable[Column]) -> Iterator[Keys]:
-    """The keys that part the rows as the columns do together.
+    """The keys that together split the rows in the same way as the columns.
 
-    A mean of a group that other means have named already parts no more rows: numbers that are
-    equal wherever those of another column are need not be hashed.
+    Group means split no more rows than the means of another column of the same groups: numbers that
+    are equal wherever those of another column are equal need no hashing.
     """
     from shoal.kernels.grouping import first_rows
 

@@ -1,7 +1,7 @@
-"""What the texts of a released column stand for: themselves, a number, an interval, a set.
+"""The meanings of the texts of a released column: the text itself, a number, interval or set.
 
-Whoever writes such texts says what they stand for, and whoever gets them from a file or a frame
-reads it, once. Both come to the same for each text, so that no two answers differ.
+Code that writes such texts records their meanings; for texts from a file or a frame, the meanings
+are read once. Both ways give the same meaning for each text.
 """
 
 from __future__ import annotations
@@ -34,9 +34,10 @@ _EPOCH = dt.date(1970, 1, 1)
 
 
 class Interval(NamedTuple):
-    """The ends of an interval as they are written, whether they are outside of it, and as numbers.
+    """The ends of an interval as written, whether they are excluded, and as numbers.
 
-    None is an open end, which is infinite as a number. An end that is no number has None there.
+    None is an open end, which is infinite as a number. An end that is not a number has None in
+    ``ends``.
     """
 
     low: str | None
@@ -46,27 +47,27 @@ class Interval(NamedTuple):
     ends: tuple[float | None, float | None] = (None, None)
 
 
-#: A number, an interval or the parts of a set; None for a text that is itself, and for ``*``.
+#: A number, an interval or the parts of a set; None for a text that means itself, and for ``*``.
 Meaning = float | Interval | frozenset[str] | None
 Meanings = Mapping[str, Meaning]
 
 
 @dataclass(frozen=True)
 class Domain:
-    """What each of some texts stands for, in a column of one scale.
+    """The meanings of some texts in a column of one scale.
 
     Parameters
     ----------
     scale : str
-        What the values of the column are measured in: the same text is an interval beside numbers
-        and a name beside other texts.
+        What the values of the column are measured in: the same text is an interval among numbers,
+        but a name among other texts.
     meanings : mapping
         The texts in their order; ``*`` need not be among them.
 
     Examples
     --------
-    >>> told = Domain("numbers", {"[20, 30)": Interval("20", "30", False, True, (20.0, 30.0))})
-    >>> told.at(["*", "[20, 30)"]).ends.tolist()
+    >>> ages = Domain("numbers", {"[20, 30)": Interval("20", "30", False, True, (20.0, 30.0))})
+    >>> ages.at(["*", "[20, 30)"]).ends.tolist()
     [[nan, nan], [20.0, 30.0]]
     """
 
@@ -74,7 +75,7 @@ class Domain:
     meanings: Meanings
 
     def at(self, texts: Sequence[str]) -> Domain | None:
-        """The same for these texts, in their order; None where it lacks one."""
+        """The domain for these texts, in their order; None if one is missing."""
         known = self.meanings
         if list(known) == texts:
             return self
@@ -85,7 +86,7 @@ class Domain:
 
     @cached_property
     def ends(self) -> Floats | None:
-        """The lowest and highest number of each text; None where one is no number or interval."""
+        """The lowest and highest number of each text; None if one is not a number or interval."""
         found = np.full((len(self.meanings), 2), np.nan)
         for place, (text, meaning) in enumerate(self.meanings.items()):
             if text == ROOT:
@@ -100,10 +101,10 @@ class Domain:
         return found
 
     def stretches(self, *, whole: bool = False) -> Floats | None:
-        """The stretch of the line of numbers that each text covers, up to below its end.
+        """The range of numbers that each text covers, without its upper end.
 
-        Of whole numbers each covers the room up to the next one, so that equal texts of neighbours
-        neither overlap nor leave a gap. None and NaN as in :attr:`ends`.
+        A whole number covers the range up to the next one, so that neighbors neither overlap nor
+        leave a gap. None and NaN as in :attr:`ends`.
         """
         if self.ends is None or not whole:
             return self.ends
@@ -120,7 +121,7 @@ class Domain:
 def interval_meanings(
     low: Sequence[str | None], high: Sequence[str | None], ends: Floats
 ) -> dict[str, Meaning]:
-    """The texts of intervals that do not hold their upper ends, with what they stand for."""
+    """The texts of intervals without their upper ends, with their meanings."""
     return {
         interval_text(first, last): Interval(first, last, False, last is not None, tuple(numbers))
         for first, last, numbers in zip(low, high, ends.tolist(), strict=True)
@@ -128,26 +129,26 @@ def interval_meanings(
 
 
 def interval_text(low: str | None, high: str | None) -> str:
-    """An interval that does not hold its upper end as it is written; None is an open end."""
+    """The text of an interval without its upper end; None is an open end."""
     if low is None:
         return ROOT if high is None else f"<{high}"
     return f">={low}" if high is None else f"[{low}, {high})"
 
 
 def value_meanings(scale: str, texts: Sequence[str | None]) -> dict[str, Meaning]:
-    """The texts of values, and of names for them, with what they stand for in a scale."""
-    told = [text for text in texts if text is not None]
+    """The texts of values, and of names for them, with their meanings in a scale."""
+    known = [text for text in texts if text is not None]
     if scale != NUMBERS:
-        return {text: members_of(text) if text.startswith("{") else None for text in told}
-    numbers = pl.Series(told, dtype=pl.String).cast(pl.Float64, strict=False)
-    return dict(zip(told, numbers.set(numbers.is_infinite(), None).to_list(), strict=True))
+        return {text: members_of(text) if text.startswith("{") else None for text in known}
+    numbers = pl.Series(known, dtype=pl.String).cast(pl.Float64, strict=False)
+    return dict(zip(known, numbers.set(numbers.is_infinite(), None).to_list(), strict=True))
 
 
 # -- texts that come from elsewhere
 
 
 def read_domain(texts: Iterable[str], scale: str) -> Domain:
-    """What texts stand for in a column of a scale, by nothing but the texts."""
+    """The meanings of texts in a column of a scale, read from the texts alone."""
     return Domain(scale, {text: _meaning(text, scale) for text in texts})
 
 
@@ -174,10 +175,10 @@ def _number_of_end(text: str, scale: str) -> float | None:
 
 
 def interval_of(text: str, *, of_numbers: bool) -> Interval | None:
-    """The interval that a text is; None where it is another text.
+    """The interval in a text, or None.
 
-    ``[a, b)`` and the like and ``<a`` are intervals of anything that has an order. Of numbers,
-    ``a-b`` and ``a..b`` are too, with both ends, and so is ``[a;b)``.
+    ``[a, b)`` and similar texts and ``<a`` are intervals of anything that has an order. For
+    numbers, ``a-b`` and ``a..b`` (with both ends) and ``[a;b)`` are intervals too.
     """
     match = (of_numbers and _OF_NUMBERS.fullmatch(text)) or _INTERVAL.fullmatch(text)
     if match:
@@ -193,19 +194,19 @@ def interval_of(text: str, *, of_numbers: bool) -> Interval | None:
 
 
 def number_of(text: str) -> float | None:
-    """The number that a text is; None where it is none."""
+    """The number in a text, or None."""
     return float(text) if _SINGLE.fullmatch(text) else None
 
 
 def end_of(text: str) -> float | None:
-    """The number that the end of an interval is, which may be infinite; None where it is none."""
+    """The end of an interval as a number, which may be infinite, or None."""
     if _INFINITE.fullmatch(text):
         return -np.inf if text.startswith("-") else np.inf
     return number_of(text)
 
 
 def moment_of(text: str, kind: str) -> float | None:
-    """The date or time that a text is, in days, or the duration, in seconds; None if none."""
+    """The date or time in a text, in days, or the duration, in seconds; None if there is none."""
     if kind == "duration":
         match = _DURATION.fullmatch(text)
         if match is None or text.endswith(("P", "T")):
@@ -227,17 +228,17 @@ def _days(moment: dt.datetime) -> float:
 
 
 def members_of(text: str) -> frozenset[str] | None:
-    """The parts of a set, ``{a, b}``; None where a text is no set."""
+    """The parts of a set, ``{a, b}``; None if the text is not a set."""
     match = _SET.fullmatch(text)
     return frozenset(match[1].split(", ")) if match else None
 
 
-#: The label of the root: nothing is said about the value.
+#: The label of the root, which reveals nothing about the value.
 ROOT: Final = "*"
 
 
 def written(value: Decimal) -> str:
-    """A number for a label: no exponent unless it is very long, no zeros at its end."""
+    """A number as a label: no exponent unless it is very long, no trailing zeros."""
     if value == 0:
         return "0"
     value = value.normalize()

@@ -1,4 +1,4 @@
-"""Columns as small integers: what grouping, models and kernels work on."""
+"""Columns as small integers, for grouping, models and kernels."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NESTED = (pl.List, pl.Array, pl.Struct, pl.Object)
 _WIDE = (pl.String, pl.Binary, pl.Decimal, pl.Int128, pl.UInt128, pl.Categorical, pl.Null)
 _HASHES_TO_TRY = 8
 _FEW = 1000  # texts
-#: So many numbers are worth looking at some of them first.
+#: With this many numbers, a sample of them is checked first.
 _WORTH_SORTING, _LOOKED_AT = 20_000, 1_000
 
 
@@ -30,13 +30,13 @@ class Codes:
     Parameters
     ----------
     codes : numpy.ndarray
-        The code of each record, unsigned, as narrow as their number allows.
+        The code of each record, in the narrowest unsigned type.
     levels : polars.Series
         The distinct values by code, ascending (an Enum in its declared order), without missing.
     missing : int, optional
-        The code of a missing value: the last one. None where nothing is missing.
+        The code of a missing value, which is the last one. None if nothing is missing.
     times : numpy.ndarray, optional
-        How many records each row stands for. None where each row is one.
+        How many records each row represents. None if each row is one record.
     """
 
     codes: npt.NDArray[np.unsignedinteger[Any]]
@@ -56,7 +56,7 @@ class Codes:
 
     @property
     def count(self) -> int:
-        """The number of codes, that of missing included."""
+        """The number of codes, including the code of missing."""
         return len(self.levels) + (self.missing is not None)
 
     @cached_property
@@ -74,7 +74,7 @@ class Codes:
 
     @property
     def texts(self) -> list[str]:
-        """The distinct values as text, by code, that of missing left out."""
+        """The distinct values as text, by code, without missing."""
         levels = self.levels
         if levels.dtype == pl.Duration:
             levels = levels.dt.to_string("iso")  # has no cast to text
@@ -82,7 +82,7 @@ class Codes:
 
     @property
     def numbers(self) -> Floats:
-        """Each code as a number: its value, a date's or time's count of units, else its rank."""
+        """Each code as a number: its value, the units of a date or time, or else its rank."""
         levels = self.levels
         if not levels.dtype.is_numeric():
             levels = levels.to_physical()
@@ -93,9 +93,9 @@ class Codes:
 
     @property
     def positions(self) -> Floats:
-        """Where each code stands between the smallest value (0) and the largest (1); missing: 2.
+        """The position of each code between the smallest value (0) and the largest (1); missing: 2.
 
-        Infinite values stand at -2 and at 3, away from all others.
+        Infinite values are at -2 and 3, away from all others.
         """
         values = self.numbers
         finite = np.where(np.isfinite(values), values, np.nan)
@@ -113,7 +113,7 @@ class Codes:
         return replace(self, codes=codes, times=None)
 
     def at(self, rows: npt.NDArray[Any]) -> Codes:
-        """The marked records, or records by their positions; with the levels that they have."""
+        """The marked records, or records by position, with only their own levels."""
         taken = self.with_codes(self.codes[rows])
         used = taken.counts > 0
         if used.all():
@@ -124,7 +124,7 @@ class Codes:
         return Codes(narrow[taken.codes], levels, len(levels) if len(levels) < count else None)
 
     def __repr__(self) -> str:
-        # Without the levels: they are cells of the table.
+        # without the levels, which are cells of the table
         return f"Codes('{self.name}', records={len(self.codes)}, count={self.count})"
 
 
@@ -134,15 +134,15 @@ def encode(series: pl.Series) -> Codes:
 
     if isinstance(series.dtype, _NESTED):
         raise InputError(
-            f"Column '{series.name}' holds {series.dtype.base_type()} values, which cannot be "
-            "compared record by record; turn them into numbers or text, or leave the column out."
+            f"Column '{series.name}' has {series.dtype.base_type()} values, which cannot be "
+            "compared. Convert them to numbers or text, or leave out the column."
         )
     name = series.name
     series = plain_floats(series.alias(""))  # polars reads a name like ^a$ as a pattern
     if mostly_differ(series):
         return _sorted_codes(series, name)
     labels, count = _labels(series)
-    # labels are numbered by first appearance: where each row has its own, its place is its label
+    # labels are numbered by first appearance, so if all rows differ, a row's place is its label
     distinct = series if count == len(series) else series[first_rows(labels, count)]
     order = _ascending(distinct)
     code_of_label = np.empty(count, narrowest(count))
@@ -152,7 +152,7 @@ def encode(series: pl.Series) -> Codes:
 
 
 def mostly_differ(series: pl.Series) -> bool:
-    """Whether they are numbers, none missing, of which so many differ that sorting is quickest."""
+    """Whether a column has numbers, none missing, so different that sorting is fastest."""
     if series.null_count() or isinstance(series.dtype, _WIDE) or len(series) < _WORTH_SORTING:
         return False
     few = series.gather_every(len(series) // _LOOKED_AT)
@@ -171,9 +171,9 @@ def _sorted_codes(series: pl.Series, name: str) -> Codes:
 
 
 def _ascending(distinct: pl.Series) -> npt.NDArray[np.integer[Any]]:
-    """The places of different values in ascending order, a missing one last."""
+    """The positions of distinct values in ascending order, a missing one last."""
     if distinct.dtype == pl.String and len(distinct) <= _FEW:
-        texts = distinct.to_list()  # of few, Python is done before polars has begun
+        texts = distinct.to_list()  # for few texts, Python is faster than polars
         there = [place for place, text in enumerate(texts) if text is not None]
         there.sort(key=texts.__getitem__)
         gone = [place for place, text in enumerate(texts) if text is None]
@@ -185,17 +185,17 @@ def _ascending(distinct: pl.Series) -> npt.NDArray[np.integer[Any]]:
 
 
 def decode(column: Codes) -> pl.Series:
-    """The values that the codes stand for; missing becomes null."""
+    """The values of the codes; missing becomes null."""
     levels = column.levels
     if column.missing is not None:
-        # not extend_constant, which takes the name of the column for a pattern
+        # not extend_constant, which reads the name of the column as a pattern
         levels = pl.concat([levels, pl.Series(levels.name, [None], levels.dtype)])
-    return levels[column.codes]  # less of a detour than its method gather
+    return levels[column.codes]  # faster than gather
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Labels:
-    """A column as numbers below ``count`` that are equal where its cells are, in any order."""
+    """A column as integers below ``count``, equal for equal cells, in any order."""
 
     name: str
     codes: npt.NDArray[np.integer[Any]]
@@ -206,7 +206,7 @@ Keys = Codes | Labels
 
 
 def unordered(series: pl.Series) -> Labels:
-    """Equal numbers for equal cells, without the order of the values, which sorting would cost."""
+    """Equal labels for equal cells, without the order of the values, which would cost a sort."""
     from shoal.kernels.grouping import all_differ
 
     rows = len(series)
@@ -216,7 +216,7 @@ def unordered(series: pl.Series) -> Labels:
 
 
 def combine(parts: Iterable[Keys], rows: int) -> npt.NDArray[np.uint64]:
-    """One 64-bit key per record: equal keys where the records have equal codes in all parts."""
+    """One 64-bit key per record; records with equal codes in all parts have equal keys."""
     from shoal.kernels.grouping import dense_labels
 
     keys = np.zeros(rows, np.uint64)
@@ -224,8 +224,8 @@ def combine(parts: Iterable[Keys], rows: int) -> npt.NDArray[np.uint64]:
     for part in parts:
         if len(part.codes) != rows:
             raise InputError(
-                f"Column '{part.name}' has {len(part.codes)} records where the table has {rows}; "
-                "columns of one table must be of equal length."
+                f"Column '{part.name}' has {len(part.codes)} records, but the table has {rows}. "
+                "Columns of one table must have the same length."
             )
         if bound * part.count > 2**64:
             labels, bound = dense_labels(keys)
@@ -239,14 +239,14 @@ def combine(parts: Iterable[Keys], rows: int) -> npt.NDArray[np.uint64]:
 
 
 def _all_differ(part: Keys) -> bool:
-    """Whether no two records have the same number; of other records' codes some may be unused."""
+    """Whether no two records have the same code; some codes may be unused."""
     seen = np.zeros(part.count, np.bool_)
     seen[part.codes] = True
     return bool(seen.all())
 
 
 def _labels(series: pl.Series) -> tuple[npt.NDArray[np.signedinteger[Any]], int]:
-    """Records with equal values share a label, missing ones too; numbered by first appearance."""
+    """A label for each distinct value, including missing, numbered by first appearance."""
     from shoal.kernels.grouping import dense_labels
 
     if series.null_count() == 0 and not isinstance(series.dtype, _WIDE):
@@ -254,22 +254,22 @@ def _labels(series: pl.Series) -> tuple[npt.NDArray[np.signedinteger[Any]], int]
     distinct = series.n_unique()
     for seed in range(_HASHES_TO_TRY):
         labels, count = dense_labels(series.hash(seed=seed).to_numpy())
-        # Equal values have equal hashes: as many hashes as values means that no two collided.
+        # equal values have equal hashes, so as many hashes as values means that none collided
         if count == distinct:
             return labels, count
-    raise RuntimeError("a column collides under every hash tried")
+    raise RuntimeError("the values of a column collide under every hash function")
 
 
 def _exact_keys(series: pl.Series) -> npt.NDArray[np.uint64]:
-    """Values of at most 64 bits, none missing, as keys; those of whole numbers start at 0."""
+    """Values of at most 64 bits, none missing, as keys; keys of whole numbers start at 0."""
     if series.dtype.is_float():
         return series.cast(pl.Float64).to_numpy().view(np.uint64)
     physical = series if series.dtype.is_integer() else series.to_physical()
     wide = pl.UInt64 if physical.dtype.is_unsigned_integer() else pl.Int64
     values = physical.cast(wide).to_numpy()
     if len(values):
-        # A new array, since that of the series is not ours; right for signed values too, since
-        # arithmetic is modulo 2**64.
+        # a new array, because the series owns the old one; correct for signed values too, because
+        # arithmetic is modulo 2**64
         values = values - values.min()
     return values.view(np.uint64)
 

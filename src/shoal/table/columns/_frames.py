@@ -1,4 +1,4 @@
-"""The door for data frames: any frame in, polars inside, the type that came in back out."""
+"""Conversion of data frames: any frame in, polars inside, the original type out."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _OTHER_PLAIN = (pl.Boolean, pl.String, pl.Categorical, pl.Enum, pl.Null)
 
-_WRITE = "Write sh.Table(pl.DataFrame(...), roles), with a name for each column"
+_WRITE = "Use sh.Table(pl.DataFrame(...), roles), with a name for each column"
 
 # 0001-01-01 and 9999-12-31, in days since 1970
 _CALENDAR = (-719_162, 2_932_896)
@@ -27,20 +27,20 @@ _MOST_DAYS = 100_000_000
 _PER_DAY = {"ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 
 Kind = Literal["integer", "float", "boolean", "text", "date", "datetime", "time", "duration"]
-#: The kinds of numbers, and all that measure something and so have an order.
+#: The kinds of numbers, and all kinds that measure something and so have an order.
 NUMBERS: Final[tuple[Kind, ...]] = ("integer", "float")
 QUANTITIES: Final[tuple[Kind, ...]] = (*NUMBERS, "date", "datetime", "time", "duration")
 
 
 class Names(list[str]):
-    """Column names in their order, which nobody changes, and among which one is found at once."""
+    """Column names in their order, immutable and with fast lookup."""
 
     def __init__(self, names: Iterable[str] = ()) -> None:
         super().__init__(names)
         self._places = {name: place for place, name in enumerate(self)}
 
     def place(self, name: object) -> int | None:
-        """Where a name stands, or None."""
+        """The position of a name, or None."""
         return self._places.get(name) if isinstance(name, str) else None
 
     def __contains__(self, name: object) -> bool:
@@ -50,7 +50,7 @@ class Names(list[str]):
         return Names, (list(self),)
 
     def _refuse(self, *_: Any, **__: Any) -> NoReturn:
-        raise TypeError("A table is frozen; make a list of its columns to change it.")
+        raise TypeError("A table is frozen. To change its column names, copy them to a list.")
 
     append = extend = insert = remove = pop = clear = sort = reverse = _refuse
     __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse
@@ -58,17 +58,17 @@ class Names(list[str]):
 
 @dataclass(frozen=True)
 class Origin:
-    """The frame type that the caller uses, and the column types that it had."""
+    """The caller's frame type and its column types."""
 
     library: Literal["polars", "pandas", "pyarrow"]
     types: Mapping[str, Any] = field(default_factory=dict)
 
     def restore(self, data: pl.DataFrame) -> Any:
-        """The data as the caller's frame type; each column in its first type where it fits."""
+        """The data as the caller's frame type; each column in its original type if it fits."""
         return _RESTORE[self.library](data, self.types)
 
     def reduced(self, columns: Mapping[str, Column]) -> Origin:
-        """Without columns that are gone, and without categories that no row of theirs has."""
+        """The origin without removed columns and without categories that no row has."""
         types = {name: self.types[name] for name in columns if name in self.types}
         for name, dtype in types.items():
             categories = getattr(dtype, "categories", None)
@@ -78,12 +78,12 @@ class Origin:
         return Origin(self.library, types)
 
     def without(self, names: Iterable[str]) -> Origin:
-        """Without the first types of columns that have become others."""
+        """The origin without the types of the named columns."""
         gone = set(names)
         return Origin(self.library, {n: t for n, t in self.types.items() if n not in gone})
 
     def as_text(self, name: str) -> Origin:
-        """Without the first type of a column that has become text, unless it was text before."""
+        """The origin without the type of a column that became text, unless it was text before."""
         types = dict(self.types)
         if str(types.get(name)) not in ("String", "object", "str", "string", "large_string"):
             types.pop(name, None)
@@ -99,10 +99,10 @@ def _with_categories(dtype: Any, categories: list[Any]) -> Any:
 
 
 def to_polars(frame: Any) -> tuple[pl.DataFrame, Origin]:
-    """The data of any eager frame as polars, with what is needed to give the type back."""
+    """The data of any eager frame as polars, and the origin that restores its type."""
     if isinstance(frame, pl.LazyFrame):
         frame = frame.collect()
-    if isinstance(frame, pl.DataFrame):  # taken as it is: nobody can change it in place unseen
+    if isinstance(frame, pl.DataFrame):  # not copied, because its columns are immutable
         check_names(frame.columns)
         return _normalise(frame), Origin("polars", dict(frame.schema))
     try:
@@ -115,11 +115,12 @@ def to_polars(frame: Any) -> tuple[pl.DataFrame, Origin]:
         ) from None
     except nw.exceptions.DuplicateError:
         raise InputError(
-            "The frame has a column name twice; rename the columns so that each name is unique."
+            "The frame has two columns with the same name. Rename the columns so that each name "
+            "is unique."
         ) from None
     library = native.implementation.value
     if library not in _RESTORE:
-        raise InputError(f"A frame of {library} is not supported; use polars, pandas or pyarrow.")
+        raise InputError(f"A {library} frame is not supported. Use polars, pandas or pyarrow.")
     check_names(list(native.columns))
     if library == "pandas":
         # polars would share its memory, and a pandas frame can be changed in place
@@ -129,28 +130,28 @@ def to_polars(frame: Any) -> tuple[pl.DataFrame, Origin]:
         odd = _inconvertible(native, _original_types(frame, library))
         raise InputError(
             f"The {library} frame cannot be converted: {odd or 'a column'} mixes types, holds "
-            "objects or is of a type that a table does not hold; give every column one type "
+            "objects or has a type that a table does not support. Give every column a single type "
             "(numbers, text, booleans or dates)."
         )
     return _normalise(data), Origin(library, _original_types(frame, library))
 
 
 def refuse_index_names(absent: Sequence[str], frame: Any) -> None:
-    """Raise RolesError where roles name an index of pandas, which a table does not keep."""
+    """Raise RolesError if roles name a pandas index, which a table does not keep."""
     index = getattr(getattr(frame, "index", None), "names", None) or ()
     lost = [name for name in absent if name in index]
     if lost:
         raise RolesError(
-            f"{quoted(lost)} is the index of the frame, which a table does not keep; write "
+            f"{quoted(lost)} is the index of the frame, which a table does not keep. Use "
             "frame.reset_index() to make it a column."
         )
 
 
 def _converted(native: Any) -> pl.DataFrame | None:
-    """The frame as polars, or None: the text of the cause may quote cells."""
+    """The frame as polars, or None if this fails; the message of the cause may quote cells."""
     try:
         data: pl.DataFrame = native.to_polars()
-    except (Exception, pl.exceptions.PanicException):  # a panic is no Exception
+    except (Exception, pl.exceptions.PanicException):  # a panic is not an Exception
         return None
     return data
 
@@ -164,22 +165,24 @@ def _inconvertible(native: Any, types: Mapping[str, Any]) -> str:
 
 
 def check_names(names: list[Any]) -> None:
-    """InputError unless the names are those of different columns."""
+    """InputError unless the names are valid and all different."""
     if not all(isinstance(name, str) for name in names):
-        raise InputError("Column names must be text; rename the columns that are numbers.")
+        raise InputError("Column names must be text. Rename columns whose names are numbers.")
     if any(not name.strip() for name in names):
-        raise InputError("A column has an empty name; give every column a name.")
+        raise InputError("A column has an empty name. Give every column a name.")
     if any("\0" in name for name in names):
-        raise InputError("A column name holds a NUL character; rename the column.")
+        raise InputError("A column name contains a NUL character. Rename the column.")
     patterns = [name for name in names if name.startswith("^") and name.endswith("$")]
     if patterns:
         raise InputError(
-            f"Column names that begin with ^ and end with $ ({quoted(patterns)}) stand for "
-            "patterns of names; rename these columns."
+            f"Column names that begin with ^ and end with $ are read as patterns: "
+            f"{quoted(patterns)}. Rename these columns."
         )
     if len(set(names)) != len(names):
         twice = sorted(name for name, count in Counter(names).items() if count > 1)
-        raise InputError(f"The frame has column names twice: {quoted(twice)}; rename them.")
+        raise InputError(
+            f"The frame has several columns with the same name: {quoted(twice)}. Rename them."
+        )
 
 
 def _original_types(frame: Any, library: str) -> dict[str, Any]:
@@ -197,8 +200,9 @@ def _normalise(data: pl.DataFrame) -> pl.DataFrame:
         name, dtype = column.name, column.dtype
         if not (dtype.is_numeric() or dtype.is_temporal() or isinstance(dtype, _OTHER_PLAIN)):
             raise InputError(
-                f"Column '{name}' holds values of type {type(dtype).__name__}; "
-                "a table holds numbers, text, booleans and dates."
+                f"Column '{name}' has values of type {type(dtype).__name__}, but a table "
+                "supports only numbers, text, booleans and dates. Convert the column, or leave it "
+                "out."
             )
         refuse_beyond_calendar(column)
         if dtype.is_float():
@@ -212,7 +216,7 @@ def _normalise(data: pl.DataFrame) -> pl.DataFrame:
 
 
 def refuse_beyond_calendar(column: pl.Series) -> None:
-    """Dates of a year that has not four digits, and stretches of time that no unit can hold."""
+    """InputError for dates outside of the years 1 to 9999 and for extremely long durations."""
     dtype, bare = column.dtype, column.alias("")
     first, last = _CALENDAR
     limit = "dates beyond the years 1 to 9999"
@@ -231,16 +235,16 @@ def refuse_beyond_calendar(column: pl.Series) -> None:
     beyond = int((~days.is_between(first, last)).sum())
     if beyond:
         raise InputError(
-            f"Column '{column.name}' holds {limit} ({beyond:,} of {len(column):,} cells); make "
-            "them missing, or turn the column into numbers or text."
+            f"Column '{column.name}' holds {limit} ({beyond:,} of {len(column):,} cells). Make "
+            "them missing, or convert the column to numbers or text."
         )
 
 
 def plain_floats(column: pl.Series) -> pl.Series:
-    """Floats with one spelling for what is one value; a column of another type as it is.
+    """Floats with a single representation of each value; other columns unchanged.
 
-    polars tells NaN from null; in a table about people both mean "not known". And -0.0 equals 0.0,
-    but a file would show two values where there is one class.
+    polars distinguishes NaN from null; in a table about people both mean "not known". -0.0 equals
+    0.0, but a file would show two values for one class.
     """
     if not column.dtype.is_float():
         return column
@@ -254,7 +258,7 @@ def plain_floats(column: pl.Series) -> pl.Series:
 
 
 def _huge_integers(column: pl.Series) -> pl.Series:
-    """64 bits where the values fit, else text: a float would change the last digits."""
+    """The column with 64 bits if the values fit, else as text; floats would change last digits."""
     for dtype in (pl.Int64, pl.UInt64):
         fitting = column.cast(dtype, strict=False)
         if fitting.null_count() == column.null_count():
@@ -262,7 +266,7 @@ def _huge_integers(column: pl.Series) -> pl.Series:
     return column.cast(pl.String)
 
 
-#: By the name of the type; of any other, those that are whole or have fractions, else text.
+#: The kinds of types that are not numeric; any other type is text.
 _KINDS: Final[dict[type[pl.DataType], Kind]] = {
     pl.Boolean: "boolean",
     pl.Date: "date",
@@ -292,7 +296,7 @@ def in_type_of(old: pl.Series, new: pl.Series, *, keep_equal: bool = False) -> p
         except (pl.exceptions.InvalidOperationError, pl.exceptions.ComputeError):
             continue
         if keep_equal and isinstance(dtype, pl.Decimal):
-            # a decimal may have more digits than a float: a cell that stays keeps them all
+            # a decimal may have more digits than a float; an unchanged cell keeps all of them
             same = old.cast(pl.Float64).alias("").eq_missing(new)
             fitting = old.cast(dtype).zip_with(same, fitting)
         return fitting
@@ -349,11 +353,11 @@ def _to_pandas(data: pl.DataFrame, types: Mapping[str, Any]) -> Any:
             there = data[name].alias("").is_not_null().to_numpy()
             out[name] = out[name].astype(object).where(there, None)
         elif first == np.dtype(object) and dtype == pl.Date:
-            out[name] = pd.Series(data[name].to_list(), dtype=object)  # dates, as they came
+            out[name] = pd.Series(data[name].to_list(), dtype=object)  # dates, as in the input
         elif (
             pd.api.types.is_extension_array_dtype(first)
             or (first.kind in "fiu" and dtype.is_numeric() and name not in nullable)
-            or (first.kind in "mM" and dtype.is_temporal())  # in the unit that it came in
+            or (first.kind in "mM" and dtype.is_temporal())  # in the unit of the input
         ):
             out[name] = _cast_if_lossless(out[name], first)
     return out
@@ -379,7 +383,7 @@ def _to_pyarrow(data: pl.DataFrame, types: Mapping[str, Any]) -> Any:
         column = out.column(position)
         try:
             if pa.types.is_dictionary(first):
-                # encoded anew: the first dictionary may hold values that no row has any more
+                # encoded again, because the old dictionary may hold values that no row has
                 column = _as_first(column, first.value_type).dictionary_encode()
             else:
                 column = column.cast(first)
@@ -390,7 +394,7 @@ def _to_pyarrow(data: pl.DataFrame, types: Mapping[str, Any]) -> Any:
 
 
 def _as_first(column: Any, kind: Any) -> Any:
-    """A column of Arrow in a type, or as it is where masking has made it something else."""
+    """An Arrow column in a type, or unchanged if it does not fit after masking."""
     import pyarrow as pa
 
     try:

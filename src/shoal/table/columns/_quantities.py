@@ -1,4 +1,4 @@
-"""A column of quantities as numbers of one scale, whatever unit its type counts in."""
+"""A column of quantities as numbers of one scale, independent of the unit of its type."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from shoal.table.columns._frames import Kind, kind_of
 
 #: The scale of whole numbers and fractions.
 NUMBERS: Final = "numbers"
-#: Kinds that are compared with each other.
+#: Kinds that can be compared with each other.
 _SCALES: dict[Kind, str] = {"integer": NUMBERS, "float": NUMBERS, "datetime": "date"}
 
 
 def scale_of(kind: Kind) -> str:
-    """What values of a kind are measured in: equal names can be compared."""
+    """The scale of a kind; kinds with the same scale can be compared."""
     return _SCALES.get(kind, kind)
 
 
 def scale_name(column: Codes) -> str:
-    """What the values of a column are measured in."""
+    """The scale of a column's values."""
     return scale_of(kind_of(column.levels.dtype))
 
 
@@ -34,9 +34,9 @@ def quantities(
 ) -> Floats:
     """Each code of a column as a number; a missing value is NaN.
 
-    Dates and datetimes count in days, times in parts of a day, durations in seconds. Where a
-    ``scale`` is named, a column of another one is refused; one without any value fits all. An
-    infinite number is ``refused``, or ``missing``.
+    Dates and datetimes count in days, times in parts of a day, durations in seconds. If a
+    ``scale`` is given, a column of another scale is refused; a column without values fits every
+    scale. An infinite number is ``refused`` or ``missing``.
     """
     values = np.full(column.count, np.nan)
     if not len(column.levels):
@@ -47,8 +47,8 @@ def quantities(
     found = bounds_of_values(levels)
     if found is None or (scale is not None and scale_name(column) != scale):
         raise InputError(
-            f"Column '{column.name}' is {kind_of(column.levels.dtype)}, and was "
-            f"{scale or 'a quantity'} when the step was fitted; read it as it was then."
+            f"Column '{column.name}' is {kind_of(column.levels.dtype)}, but was "
+            f"{scale or 'a quantity'} when the step was fitted. Read it as it was then."
         )
     values[: len(found)] = found[:, 0]
     return values
@@ -67,20 +67,20 @@ def numbers_of(values: pl.Series) -> npt.NDArray[Any]:
         return values.cast(pl.UInt64 if values.dtype == pl.UInt64 else pl.Int64).to_numpy()
     if kind != "float":
         raise InputError(
-            f"Column '{values.name}' is {kind}, and a hierarchy of numbers does not fit it; take "
-            "one for its kind, or the one that is proposed (Hierarchy.propose, 'shoal hierarchy')."
+            f"Column '{values.name}' is {kind}, so a hierarchy of numbers does not fit it. Use "
+            "one for its kind, or let Shoal propose one (Hierarchy.propose, 'shoal hierarchy')."
         )
     floats = values.cast(pl.Float64).to_numpy()
     infinite = int(np.isinf(floats).sum())
     if infinite:
         raise InputError(
-            f"Column '{values.name}' holds {infinite} infinite values; make them missing first."
+            f"Column '{values.name}' holds {infinite} infinite values. Make them missing first."
         )
     return floats
 
 
 def bounds_of_values(values: pl.Series) -> Floats | None:
-    """Each value as its own lower and upper bound, or None where it is no quantity."""
+    """Each value as its own lower and upper bound; None if the values are not quantities."""
     kind = kind_of(values.dtype)
     if kind in ("text", "boolean"):
         return None
@@ -92,7 +92,7 @@ def bounds_of_values(values: pl.Series) -> Floats | None:
 
 
 def days_of(values: pl.Series) -> Floats:
-    """Dates, datetimes (by the clock of their zone) and times in days."""
+    """Dates, datetimes (by the local time of their zone) and times in days."""
     if kind_of(values.dtype) == "time":
         return values.to_physical().cast(pl.Float64).to_numpy() / 86_400e9
     moments = moments_of(values)
@@ -103,9 +103,9 @@ def days_of(values: pl.Series) -> Floats:
 
 
 def moments_of(values: pl.Series) -> npt.NDArray[np.datetime64]:
-    """Dates and datetimes as numpy has them, without their zone."""
+    """Dates and datetimes in numpy's type, without their zone."""
     if isinstance(values.dtype, pl.Datetime) and values.dtype.time_zone is not None:
-        # by the clock of the zone, as people read it
+        # by local time, as people read it
         values = values.dt.replace_time_zone(None)
     unit = getattr(values.dtype, "time_unit", "D")
     return values.to_physical().cast(pl.Int64).to_numpy().astype(f"datetime64[{unit}]")

@@ -1,7 +1,8 @@
-"""How many people stand alone when columns are released at levels of their hierarchies.
+"""How many people are unique when columns are released at levels of their hierarchies.
 
-Counted on the distinct combinations of the columns. Sorted by the way down a hierarchy, the first
-whom somebody meets on the way up stands beside them: one sorting counts all levels of a column.
+The count runs over the distinct combinations of the columns. Sorted by the path down a hierarchy,
+the first record that another one merges with on the way up is next to it, so that one sort counts
+all levels of a column.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ class LevelCombinations:
     Parameters
     ----------
     table : Table
-        Whose rows are counted: as persons, where a person may have several.
+        The table to count in. Persons are counted if a person may have several rows.
     columns : dict
         The columns, each with its codes at every level.
 
@@ -53,14 +54,14 @@ class LevelCombinations:
         self._known: dict[tuple[str, tuple[int, ...]], list[int]] = {}
 
     def alone(self, levels: Mapping[str, int]) -> int:
-        """How many people nobody else is like; a column that is not named is as it is."""
+        """How many people are unique; a column without a level stays at level 0."""
         column = next(iter(self._columns))
         return self.alone_by_level(column, levels)[levels.get(column, 0)]
 
     def alone_by_level(self, column: str, levels: Mapping[str, int]) -> list[int]:
-        """How many people nobody else is like, with a column at each of its levels.
+        """How many people are unique with a column at each of its levels.
 
-        ``levels`` are those of the other columns.
+        ``levels`` are the levels of the other columns.
         """
         key = column, tuple(levels.get(name, 0) for name in self._columns if name != column)
         if key not in self._known:
@@ -92,11 +93,11 @@ class LevelCombinations:
 def _neighbours(
     others: Keys, codes: npt.NDArray[Any], coded: HierarchyCodes
 ) -> tuple[npt.NDArray[np.intp], _Levels]:
-    """An order in which whoever can meet stands side by side, and at which level they do.
+    """An order in which records that can merge are neighbors, and the level at which they merge.
 
-    Who agrees in the ``others`` is ordered by the way down the hierarchy. Each has the level from
-    which on it has the values of the one before it, and there is one more for the end of the row:
-    as many as there are levels, where that never is.
+    Records that agree in the ``others`` are sorted by the path down the hierarchy. Entry ``i`` is
+    the lowest level at which record ``i`` has the same value as the record before it, or the number
+    of levels if there is none. There is one extra entry for the end.
     """
     from shoal.kernels.grouping import dense_labels
 
@@ -121,8 +122,8 @@ def _neighbours(
 
 
 def _of_persons(meets: _Levels, owners: Integers, levels: int) -> _Levels:
-    """The level from which on each person has no row without somebody else."""
-    last = np.ones(len(owners), np.bool_)  # of rows of one person side by side
+    """The lowest level at which every row of a person is shared with somebody else."""
+    last = np.ones(len(owners), np.bool_)  # the last of adjacent rows of one person
     last[:-1] = owners[1:] != owners[:-1]
     first = np.roll(last, 1)
     before = _largest_so_far(meets[:-1], first, levels)
@@ -133,16 +134,13 @@ def _of_persons(meets: _Levels, owners: Integers, levels: int) -> _Levels:
 
 
 def _largest_so_far(values: _Levels, starts: Flags, levels: int) -> _Levels:
-    """The largest value from the start before it on."""
+    """The largest value since the last start."""
     raised = np.cumsum(starts) * (levels + 1)
     return (np.maximum.accumulate(raised + values) - raised).astype(np.int16)
 
 
 def people_by_node(table: Table, column: str, nodes: Integers, count: int) -> Integers:
-    """How many people are in each node, where ``nodes`` has that of each code of a column.
-
-    A code whose node is -1 is in none.
-    """
+    """How many people are in each node; ``nodes`` has the node of each code of a column, or -1."""
     from shoal.kernels.grouping import dense_labels, first_rows
 
     coded = table.codes(column)

@@ -1,4 +1,4 @@
-"""A column with its hierarchy as arrays: what searches and kernels work on."""
+"""A column and its hierarchy as arrays, for searches and kernels."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ if TYPE_CHECKING:
 class HierarchyCodes:
     """The values of one column at every level of its hierarchy.
 
-    A missing value is a value of its own: it is missing at every level but the last, where it is
-    the root like every other. Only nodes that some value of the table has are numbered.
+    A missing value is a value of its own. It is missing at every level except the last, where it is
+    the root like every other value. Only nodes with a value of the table are numbered.
 
     Parameters
     ----------
     column : Codes
-        The column itself; ``V`` is its number of codes, that of missing included.
+        The column itself; ``V`` is its number of codes, including the code of missing.
     maps : numpy.ndarray
         ``int32[levels, V]``: the code of the generalized value of each code of the column at each
         level. Level 0 is the identity and the last level is 0 everywhere. Codes of numbers and
         dates ascend with the values, and a missing value has the last code.
     leaves : numpy.ndarray
-        ``float64[levels, V]``: how many values of the hierarchy stand under that generalized
-        value; for a list, values of the list, and not of the table.
+        ``float64[levels, V]``: how many values of the hierarchy are under that generalized value;
+        for a list, these are values of the list, not of the table.
     domain : float
-        The number of values of the hierarchy: those of a list, or those of the table where the
-        hierarchy is a function; missing counts as one where the column has it.
+        The number of values of the hierarchy: those of the list or, for a function, those of the
+        table. Missing counts as one if the column has it.
     labels : tuple of tuple of str
-        At each level the text of each generalized code; None for a missing value.
+        The text of each generalized code at each level; None for a missing value.
     """
 
     column: Codes
@@ -54,24 +54,24 @@ class HierarchyCodes:
 
     @property
     def levels(self) -> int:
-        """The number of levels, the values themselves and the root included."""
+        """The number of levels, including the values themselves and the root."""
         return len(self.maps)
 
     def nodes(self, level: int) -> int:
-        """The number of different generalized values at a level."""
+        """The number of distinct generalized values at a level."""
         return len(self.labels[level])
 
     def bounds(self, level: int) -> Floats | None:
-        """Lowest and highest number under each generalized code, or None for other values.
+        """The lowest and highest number under each generalized code, or None for other values.
 
-        An interval ``[low, high)`` has its two ends, a node of a list its lowest and highest
-        value. Dates count in days from 1970-01-01. An end that is open, as those of the root, is
-        infinite; a missing value has NaN.
+        For an interval ``[low, high)`` these are its ends, for a node of a list its lowest and
+        highest value. Dates count in days from 1970-01-01. An open end, such as those of the root,
+        is infinite; a missing value has NaN.
         """
         return self._bounds[level]
 
     def meaning(self, levels: npt.ArrayLike) -> Domain | None:
-        """What the labels of some levels stand for; None where only their readers can say."""
+        """The meanings of the labels of some levels; None if the hierarchy does not define them."""
         found: dict[str, Meaning] = {}
         scale = scale_name(self.column)
         for level in np.unique(levels).tolist():
@@ -84,14 +84,14 @@ class HierarchyCodes:
         return Domain(scale, found)
 
     def __repr__(self) -> str:
-        # without labels: they may be cells of the table
+        # without labels, which may be cells of the table
         return (
             f"HierarchyCodes('{self.column.name}', levels={self.levels}, count={self.column.count})"
         )
 
 
 def codes_of(rule: Rule, table: Table, column: str, unseen: Unseen) -> HierarchyCodes:
-    """The codes of a column under a rule; only distinct values are looked at."""
+    """The codes of a column under a rule, computed from its distinct values."""
     coded = table.codes(column)
     values, count = coded.levels, coded.count
     missing = coded.missing is not None
@@ -105,8 +105,8 @@ def codes_of(rule: Rule, table: Table, column: str, unseen: Unseen) -> Hierarchy
     leaves = np.full((levels, count), domain)
     labels: list[tuple[str | None, ...]] = []
     bounds: list[Floats | None] = []
-    told: list[Meanings | None] = []
-    # a column without any value, whose type says nothing, has no quarrel with a rule
+    meanings: list[Meanings | None] = []
+    # a column without values fits every rule, whatever its type
     nothing = Rung(np.zeros(0, np.int32), [], None, np.zeros(0))
     rungs = rule.rungs(values, unseen) if len(values) else [nothing] * rule.inner_levels
     for level, rung in enumerate((own, *rungs)):
@@ -115,7 +115,7 @@ def codes_of(rule: Rule, table: Table, column: str, unseen: Unseen) -> Hierarchy
         if sizes is None:
             sizes = np.bincount(rung.nodes, minlength=len(rung.labels)).astype(np.float64)
         elif level:
-            # a value that is released as the root tells nothing, whatever stands beside it
+            # a value that is released as the root reveals nothing
             sizes = np.where([label == ROOT for label in rung.labels], domain, sizes)
         leaves[level, : len(values)] = sizes[rung.nodes]
         ends = rung.bounds
@@ -124,10 +124,12 @@ def codes_of(rule: Rule, table: Table, column: str, unseen: Unseen) -> Hierarchy
             ends = None if ends is None else np.vstack((ends, [[np.nan, np.nan]]))
         labels.append((*rung.labels, *([None] if missing else [])))
         bounds.append(ends)
-        told.append(rung.meanings)
+        meanings.append(rung.meanings)
     labels.append((ROOT,) if count else ())
     whole = np.array([[-np.inf, np.inf]] * min(count, 1)).reshape(-1, 2)
     bounds.append(None if own.bounds is None else whole)
     for array in (maps, leaves, *(ends for ends in bounds if ends is not None)):
         array.flags.writeable = False
-    return HierarchyCodes(coded, maps, leaves, domain, tuple(labels), tuple(bounds), (*told, None))
+    return HierarchyCodes(
+        coded, maps, leaves, domain, tuple(labels), tuple(bounds), (*meanings, None)
+    )

@@ -1,4 +1,4 @@
-"""The hierarchy of a column: from its values, by coarser and coarser ones, to ``*``."""
+"""The hierarchy of a column: from its values through coarser and coarser ones to ``*``."""
 
 from __future__ import annotations
 
@@ -38,13 +38,14 @@ if TYPE_CHECKING:
 class Hierarchy(Helpful):
     """How the values of a column become coarser, level by level; frozen.
 
-    Level 0 is the value itself, the last level is ``*``, which says nothing, and each value of a
-    level has one coarser value on the next. Make one with the methods below that name a kind.
+    Level 0 is the value itself, the last level is ``*``, which reveals nothing, and each value has
+    one coarser value on the next level. Make a hierarchy with one of the class methods below.
 
-    Hierarchies of numbers, dates and prefixes are functions: any value has its place. One that
-    lists its values (from a file, rows, an ordered list, a tree) refuses a value that it lacks,
-    unless ``unseen="top"`` gives it ``*`` at every level but 0, or ``unseen="nearest"`` the place
-    of the nearest number or date. A missing value stays missing up to the last level.
+    Hierarchies of numbers, dates and prefixes are functions, which cover any value. A hierarchy
+    that lists its values (from a file, rows, an ordered list, a tree) refuses a value that it does
+    not list. With ``unseen="top"`` such a value is ``*`` at every level above 0; with
+    ``unseen="nearest"`` it takes the place of the nearest number or date. A missing value stays
+    missing up to the last level.
 
     References
     ----------
@@ -66,14 +67,15 @@ class Hierarchy(Helpful):
     """
 
     _rule: Rule = field(default=None)  # type: ignore[assignment]
-    #: The file that it was read from, as it was named.
+    #: The path of the file it was read from, as given.
     source: str | None = field(default=None)
 
     def __post_init__(self) -> None:
         if not isinstance(self._rule, Rule):
             raise InputError(
-                "A hierarchy is made by naming its kind: Hierarchy.intervals([5, 10]), prefixes, "
-                "dates, ordered, tree or from_csv; Hierarchy.propose(table, column) offers one."
+                "A hierarchy cannot be created directly. Use Hierarchy.intervals([5, 10]), "
+                "prefixes, dates, ordered, tree or from_csv, or let "
+                "Hierarchy.propose(table, column) suggest one."
             )
 
     # -- kinds
@@ -87,17 +89,18 @@ class Hierarchy(Helpful):
         *,
         encoding: str | None = None,
     ) -> Hierarchy:
-        """Read a file with a value and its coarser labels on each line, as ARX has them.
+        """Read a file with a value and its coarser labels on each line, in the format of ARX.
 
-        Separator, a line of names and a byte order mark are found out. A file that does not end
-        in one root gets it; whatever the file calls its root, it is ``*`` here.
+        The separator, a line of names and a byte order mark are detected. If the file has no
+        single root, the root is added. The root is always ``*`` here, whatever its name in the
+        file.
         """
         rows = read_rows(path, separator=separator, header=header, encoding=encoding)
         return cls(listed(rows), os.fspath(path))
 
     @classmethod
     def from_rows(cls, rows: Iterable[Sequence[Any]]) -> Hierarchy:
-        """A list of rows, each a value and its labels from level 1 on; the root may be left out."""
+        """A list of rows, each a value and its labels from level 1; the root is optional."""
         return cls(listed(rows))
 
     @classmethod
@@ -115,16 +118,16 @@ class Hierarchy(Helpful):
         Parameters
         ----------
         width : number or list of numbers
-            The width at each level, each a multiple of the one before. For one number, ``levels``
-            says how often it is doubled.
+            The width at each level, each a multiple of the one before. A single number is doubled
+            at each of the ``levels``.
         edges : list of numbers or list of such lists
-            Where intervals begin, ascending; below the first and from the last on they are open.
-            A list for each level keeps a part of the one before. For one list, ``levels`` says
-            how often every second edge is left out.
+            The beginnings of intervals, ascending. The intervals below the first edge and from the
+            last edge on are open. With a list for each level, each list contains a part of the one
+            before. From a single list, every second edge is dropped at each of the ``levels``.
         origin : number
-            Where an interval of equal width begins.
+            A point at which an interval of equal width begins.
         levels : int, optional
-            The number of levels with intervals; 1 where not given.
+            The number of levels with intervals; 1 by default.
 
         Examples
         --------
@@ -134,26 +137,28 @@ class Hierarchy(Helpful):
         Hierarchy: 4 levels, 5, 3 intervals between given edges
         """
         if (width is None) == (edges is None):
-            raise InputError("A hierarchy of intervals needs a 'width' or 'edges', one of the two.")
+            raise InputError("A hierarchy of intervals needs either 'width' or 'edges'.")
         if levels is not None and levels < 1:
             raise InputError(f"A hierarchy of intervals needs 'levels' of 1 or more; got {levels}.")
         if edges is not None:
             if origin:
-                raise InputError("Edges say where intervals begin, so 'origin' has nothing to say.")
+                raise InputError("'edges' and 'origin' cannot be combined. Leave out 'origin'.")
             return cls(between(edges, levels=levels))
         if isinstance(width, Sequence):
             if levels is not None:
-                raise InputError("A width for every level is given; leave 'levels' out.")
+                raise InputError(
+                    "'width' already lists a width for every level. Leave out 'levels'."
+                )
             return cls(grid(width, origin=origin))
         first = exact_number(width, "widths")
         return cls(grid([first * 2**n for n in range(levels or 1)], origin=origin))
 
     @classmethod
     def quantiles(cls, values: Any, groups: Sequence[int] = (8, 4, 2)) -> Hierarchy:
-        """Intervals with about equally many of the given numbers, in ``groups`` at each level.
+        """Intervals with about equally many of the given values; ``groups`` of them at each level.
 
-        Each number of groups divides the one before it. An edge is the roundest number between
-        two neighbours of the data, and never the value of one record alone.
+        Each number of groups divides the one before it. An edge is the roundest number between two
+        neighboring values of the data, and never the value of a single record.
 
         Examples
         --------
@@ -166,10 +171,10 @@ class Hierarchy(Helpful):
 
     @classmethod
     def rounding(cls, bases: Sequence[float]) -> Hierarchy:
-        """Numbers rounded to multiples of a base, half up; each base a multiple of the one before.
+        """Numbers rounded half up to multiples of a base, each a multiple of the base before.
 
-        Each level rounds the level below and not the value, since otherwise levels would not
-        nest: 12.5 is 15 by fives, and so 20 by tens.
+        Each level rounds the level below and not the value. Otherwise the levels would not nest:
+        12.5 is 15 by fives, and therefore 20 by tens.
 
         Examples
         --------
@@ -180,14 +185,14 @@ class Hierarchy(Helpful):
 
     @classmethod
     def prefixes(cls, lengths: Sequence[int], *, pad: int | None = None) -> Hierarchy:
-        """The first characters of a code are kept, the others masked: 12345, 1234*, 123**.
+        """Keep the first characters of a code and mask the others: 12345, 1234*, 123**.
 
         Parameters
         ----------
         lengths : list of int
-            How many characters are kept at each level, from many to few.
+            The number of characters kept at each level, from many to few.
         pad : int, optional
-            The digits of a full code, where a column of whole numbers has lost leading zeros.
+            The number of digits of a full code, if a column of whole numbers lost leading zeros.
         """
         return cls(prefixes(lengths, pad=pad))
 
@@ -195,9 +200,9 @@ class Hierarchy(Helpful):
     def dates(cls, units: Sequence[str] = ("month", "quarter", "year", "decade")) -> Hierarchy:
         """Dates by calendar units, from fine to coarse.
 
-        The units are minute, hour, day, month, quarter, year, decade and century. Weeks (by ISO
-        8601) lie in no month or year, so ``week`` can only be followed by ``iso-year``. Times of
-        day have minutes and hours.
+        The units are minute, hour, day, month, quarter, year, decade and century. Weeks (ISO 8601)
+        do not nest in months or years, so only ``iso-year`` can follow ``week``. Times of day have
+        minutes and hours.
         """
         return cls(calendar(units))
 
@@ -205,9 +210,9 @@ class Hierarchy(Helpful):
     def ordered(
         cls, values: Sequence[Any], *, fan_out: int = 2, groups: Sequence[int] | None = None
     ) -> Hierarchy:
-        """An ordered list: ``fan_out`` neighbours are joined at each level, until one is left.
+        """An ordered list: each level joins ``fan_out`` neighbors, until one group is left.
 
-        ``groups`` are the sizes of the groups of level 1, where they are not all ``fan_out``.
+        ``groups`` are the sizes of the groups of level 1, if they are not all ``fan_out``.
 
         Examples
         --------
@@ -218,7 +223,7 @@ class Hierarchy(Helpful):
 
     @classmethod
     def tree(cls, branches: Mapping[str, Any]) -> Hierarchy:
-        """A tree: labels with trees or lists of values below them; None marks a value by itself.
+        """A tree: labels with trees or lists of values below them; None means a single value.
 
         Examples
         --------
@@ -234,16 +239,16 @@ class Hierarchy(Helpful):
 
     @classmethod
     def propose(cls, table: Table, column: str, *, kind: str | None = None) -> Hierarchy:
-        """A hierarchy that fits the values of a column; a first guess to look at and to edit.
+        """A hierarchy that fits the values of a column: a first guess to check and edit.
 
-        Numbers get intervals, dates calendar units, codes such as postcodes prefixes. Other texts
-        get a list in which rare values are joined, or the neighbours where an order is seen. Such
-        a list names values of the table, also rare ones: keep it as private as the table. Texts
-        that are nearly all different are not listed; they can only be suppressed.
+        Numbers get intervals, dates get calendar units, and codes such as postcodes get prefixes.
+        Other texts get a list that joins rare values or, if an order is recognized, neighbors. Such
+        a list contains values of the table, including rare ones: keep it as private as the table.
+        Texts that are nearly all different are not listed; they can only be suppressed.
 
-        ``kind`` asks for another hierarchy than the one that fits best: intervals, sizes (edges at
-        1, 2 and 5 times powers of ten), quantiles, rounding, dates, prefixes, ordered (by value),
-        frequency (rare values joined) or suppression.
+        ``kind`` requests a different hierarchy from the one that fits best: intervals, sizes (edges
+        at 1, 2 and 5 times powers of ten), quantiles, rounding, dates, prefixes, ordered (by
+        value), frequency (rare values joined) or suppression.
         """
         from shoal.table._table import check_table
         from shoal.table.hierarchy._propose import proposed
@@ -252,21 +257,21 @@ class Hierarchy(Helpful):
 
         return cls(proposed(table, column, kind))
 
-    # -- what it is
+    # -- properties
 
     @property
     def levels(self) -> int:
-        """The number of levels, the value itself and the root included."""
+        """The number of levels, including the value itself and the root."""
         return self._rule.inner_levels + 2
 
     @property
     def is_function(self) -> bool:
-        """Whether any value has its place, so that no value is listed."""
+        """Whether the hierarchy is a function, which covers any value and lists none."""
         return not isinstance(self._rule, Listed)
 
     @property
     def rows(self) -> tuple[tuple[str, ...], ...]:
-        """The listed values, each with its labels up to the root; none for a function."""
+        """The listed values, each with its labels up to the root; empty for a function."""
         listing = self._rule.rows if isinstance(self._rule, Listed) else ()
         return tuple((*row, ROOT) for row in listing)
 
@@ -278,7 +283,7 @@ class Hierarchy(Helpful):
         return view(repr(self), listing(("level", "what is left"), levels, of="levels"))
 
     def _levels_in_words(self) -> list[str]:
-        """Each level below the root; of a list only counts, since its values are a table's."""
+        """Each level below the root; for a list only counts, as its values come from a table."""
         inner = range(1, self.levels - 1)
         if isinstance(self._rule, Listed):
             rows = self._rule.rows
@@ -301,27 +306,27 @@ class Hierarchy(Helpful):
     # -- on a table
 
     def codes(self, table: Table, column: str, *, unseen: Unseen = "refuse") -> HierarchyCodes:
-        """The column at every level as arrays; InputError if values are not covered."""
+        """The column at every level as arrays; InputError if a value is not covered."""
         if unseen not in ("refuse", "top", "nearest"):
             raise InputError(f"unseen must be 'refuse', 'top' or 'nearest'; got '{unseen}'.")
         return codes_of(self._rule, table, column, unseen)
 
     def uncovered(self, table: Table, column: str) -> int:
-        """How many different values of a column the hierarchy lacks; missing is never lacking."""
+        """The number of distinct values of a column that the hierarchy lacks, without missing."""
         if not isinstance(self._rule, Listed):
             return 0
         return int(self._rule.uncovered(table.codes(column).levels).sum())
 
     def places(self, table: Table, column: str) -> Integers:
-        """The row of a list that has each value of a column; -1 where the list lacks it."""
+        """The row of the list for each value of a column; -1 if the list lacks the value."""
         if not isinstance(self._rule, Listed):
-            raise InputError("This hierarchy is a function and lists no values.")
+            raise InputError("This hierarchy is a function and does not list values.")
         return positions(table.codes(column).levels, self._rule.leaves)
 
     def generalize(
         self, table: Table, column: str, level: int, *, unseen: Unseen = "refuse"
     ) -> Table:
-        """The table with the column at one level: text, unless the level is 0."""
+        """The table with the column at one level; as text, unless the level is 0."""
         if not Integer(minimum=0).accepts(level) or not 0 <= level < self.levels:
             raise InputError(
                 f"The hierarchy of column '{column}' has levels 0 to {self.levels - 1}; "
@@ -334,14 +339,14 @@ class Hierarchy(Helpful):
         return table.with_labels(column, coded.labels[level], codes, coded.meaning([level]))
 
     def extended(self, values: Iterable[Any]) -> Hierarchy:
-        """With further values, which have ``*`` at every level above 0; a function has them all."""
+        """The hierarchy with more values, ``*`` above level 0; a function stays unchanged."""
         if not isinstance(self._rule, Listed):
             return self
         texts = as_text(pl.Series(list(values), strict=False)).drop_nulls().to_list()
         return Hierarchy(self._rule.extended(texts))
 
     def covering(self, table: Table, column: str) -> Hierarchy:
-        """The hierarchy, extended by the values of a column that it lacks."""
+        """The hierarchy, extended with the values of a column that it lacks."""
         if not isinstance(self._rule, Listed):
             return self
         values = table.codes(column).levels
@@ -353,15 +358,15 @@ class Hierarchy(Helpful):
     def listed(self, table: Table, column: str) -> Hierarchy:
         """A list of the values of a column with their labels, for a file that people edit.
 
-        It names all values of the column: keep it as private as the table. A list stays as it is.
+        It contains all values of the column: keep it as private as the table. A list is returned
+        unchanged.
         """
         if not self.is_function:
             return self
         coded = self.codes(table, column)
         if not len(coded.column.levels):
             raise InputError(
-                f"Column '{column}' has no value, so there is none to list; leave it out of the "
-                "quasi-identifiers."
+                f"Column '{column}' has no values to list. Leave it out of the quasi-identifiers."
             )
         columns = [
             [coded.labels[level][node] for node in coded.maps[level][: len(coded.column.levels)]]
@@ -375,25 +380,25 @@ class Hierarchy(Helpful):
         """The text of a file that ``from_csv`` reads; for a function, see ``listed``."""
         if self.is_function:
             raise InputError(
-                "This hierarchy is a function and lists no values; write it into the plan, or "
-                "take hierarchy.listed(table, column)."
+                "This hierarchy is a function and does not list values. Write it into the plan, or "
+                "use hierarchy.listed(table, column)."
             )
         return text_of(self.rows, separator)
 
     def to_csv(self, path: str | os.PathLike[str], separator: str = ";") -> None:
-        """Write a file that ``from_csv`` reads, which only its owner may read."""
+        """Write a file that ``from_csv`` reads; only its owner has access."""
         text = self.to_csv_text(separator)
         place = Path(path)
         place.touch(mode=0o600)
         place.write_text(text, encoding="utf-8", newline="")
 
     def to_plan(self) -> str | dict[str, Any]:
-        """The hierarchy in a plan: the path of its file, or its kind with its options."""
+        """The hierarchy as written in a plan: the path of its file, or its kind and options."""
         return self.source if self.source is not None else self._rule.to_plan()
 
     @classmethod
     def from_plan(cls, value: Any, folder: str | os.PathLike[str] | None = None) -> Hierarchy:
-        """A hierarchy from a plan; a path is relative to ``folder``, that of the plan."""
+        """A hierarchy from a plan; paths are relative to ``folder``, the folder of the plan."""
         if isinstance(value, Hierarchy):
             return value
         if isinstance(value, (str, os.PathLike)):
@@ -401,14 +406,14 @@ class Hierarchy(Helpful):
             return replace(read, source=os.fspath(value))
         if not isinstance(value, Mapping):
             raise PlanError(
-                "A hierarchy in a plan is the path of a file or a table such as "
+                "A hierarchy in a plan must be the path of a file or a table such as "
                 f"{{ intervals = [5, 10] }}; got {type(value).__name__}."
             )
         kinds = [name for name in value if name in _KINDS]
         if len(kinds) != 1:
             stray = next((str(name) for name in value if name not in _KINDS), "")
             raise PlanError(
-                f"A hierarchy in a plan names one kind; this one names {len(kinds)}. "
+                f"A hierarchy in a plan must have one kind; this one has {len(kinds)}. "
                 f"{did_you_mean(stray, _KINDS)}"
             )
         make, options = _KINDS[kinds[0]]
@@ -422,14 +427,14 @@ class Hierarchy(Helpful):
         try:
             return make(value[kinds[0]], **given)
         except (TypeError, AttributeError):
-            # a wrong shape of value, worded by Python, which may quote it
+            # the value has a wrong shape; Python's message may quote it
             raise PlanError(
-                f"A hierarchy of '{kinds[0]}' cannot be made of "
-                f"{type(value[kinds[0]]).__name__}; see the page on hierarchies."
+                f"A hierarchy of '{kinds[0]}' cannot be made from "
+                f"{type(value[kinds[0]]).__name__}. See the page on hierarchies."
             ) from None
 
 
-#: What is left at a level of each kind of function.
+#: What remains of a value at a level of each kind of function.
 _LEVELS: Final[dict[str, str]] = {
     "intervals": "an interval of {}",
     "rounding": "a multiple of {}",
@@ -437,7 +442,7 @@ _LEVELS: Final[dict[str, str]] = {
     "dates": "the {}",
 }
 
-#: What each kind is made by, and the options that may stand beside it.
+#: For each kind, the function that makes it and its options.
 _KINDS: Final[dict[str, tuple[Callable[..., Hierarchy], tuple[str, ...]]]] = {
     "intervals": (Hierarchy.intervals, ("origin", "levels")),
     "edges": (lambda edges, **options: Hierarchy.intervals(edges=edges, **options), ("levels",)),

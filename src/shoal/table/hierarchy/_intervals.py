@@ -1,4 +1,4 @@
-"""Intervals: of equal width and rounding, both grids, or between given edges such as quantiles."""
+"""Intervals: grids of equal width or of rounded numbers, or between edges such as quantiles."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from shoal.table.columns._quantities import numbers_of, scale_of
 from shoal.table.hierarchy._round_ends import RoundEnds
 from shoal.table.hierarchy._rule import Rule, Rung, Unseen, dense
 
-_EXACT: Final = 700  # digits: products and sums of doubles written as decimals are not rounded
-_WHOLE: Final = 2.0**53  # beyond it a float cannot hold every whole number
-_MOST_CELLS: Final = 2.0**50  # beyond it a float cannot tell neighbouring cells apart
+_EXACT: Final = 700  # digits, so that products and sums of doubles as decimals are not rounded
+_WHOLE: Final = 2.0**53  # a float cannot hold every larger whole number
+_MOST_CELLS: Final = 2.0**50  # beyond this, floats do not distinguish neighboring cells
 
 
 @dataclass(frozen=True)
 class Grid(Rule):
-    """Cells of one width per level; the first level has the cell of a value, others join cells.
+    """Cells of one width per level; the first level assigns values to cells, others join cells.
 
     The cells of level ``n`` begin at multiples of ``widths[n]`` after ``-shifts[n]`` widths of
-    the level below. That each level is computed from the one below makes levels nest whatever the
-    rounding of floats does.
+    the level below. Each level is computed from the one below, so that levels nest despite the
+    rounding of floats.
     """
 
     widths: tuple[Decimal, ...]
@@ -97,27 +97,27 @@ class Grid(Rule):
 
 
 def grid(widths: Sequence[Any], *, origin: Any = 0, rounds: bool = False) -> Grid:
-    """A grid whose widths are checked: each a multiple of the one before."""
+    """A grid with checked widths, each a multiple of the one before."""
     called = "bases" if rounds else "widths"
     exact = tuple(exact_number(width, called) for width in widths)
     if not exact or min(exact) <= 0:
-        raise InputError(f"The {called} of a hierarchy must be numbers above 0, at least one.")
+        raise InputError(f"The {called} of a hierarchy must be at least one number above 0.")
     for finer, coarser in itertools.pairwise(exact):
         ratio = Fraction(coarser) / Fraction(finer)
         if ratio.denominator != 1 or ratio < 2:
             raise InputError(
-                f"The {called} of a hierarchy must be multiples, each of the one before it, so "
-                f"that levels nest; {written(coarser)} is no multiple of {written(finer)}. Take "
-                f"for example {written(finer)}, {written(2 * finer)}, {written(4 * finer)}."
+                f"Each of the {called} of a hierarchy must be a multiple of the one before it, so "
+                f"that levels nest. {written(coarser)} is not a multiple of {written(finer)}. Use, "
+                f"for example, {written(finer)}, {written(2 * finer)}, {written(4 * finer)}."
             )
     return Grid(exact, exact_number(origin, "origin"), rounds)
 
 
 def exact_number(value: Any, called: str) -> Decimal:
-    """A finite number as the decimal that it is written as: 0.1 is a tenth."""
+    """A finite number as the decimal that is written: 0.1 is exactly a tenth."""
     if not isinstance(value, bool) and isinstance(value, (int, float, Decimal, np.number)):
         decimal = Decimal(str(value))
-        # what a float cannot hold, a column of floats cannot be compared with
+        # a column of floats cannot be compared with a number that a float cannot hold
         if decimal.is_finite() and (decimal == 0 or 1e-300 < abs(float(decimal)) < 1e308):
             return decimal
     raise InputError(
@@ -127,14 +127,14 @@ def exact_number(value: Any, called: str) -> Decimal:
 
 
 def plain(value: Decimal) -> int | float:
-    """A decimal as a number of Python: whole where it is whole."""
+    """A decimal as a Python number; an int if it is whole."""
     return int(value) if value == value.to_integral_value() else float(value)
 
 
 def _cells(
     values: npt.NDArray[Any], width: Decimal, start: Decimal
 ) -> tuple[list[int], npt.NDArray[np.int32]]:
-    """The cells that hold a value, in ascending order, and the place of each value's cell."""
+    """The cells that hold a value, in ascending order, and the position of each value's cell."""
     if not len(values):
         return [], np.zeros(0, np.int32)
     if values.dtype.kind in "iu" and width == width.to_integral_value():
@@ -145,7 +145,7 @@ def _cells(
     if rounded or not np.abs(guess).max() < _MOST_CELLS:
         return _far_cells(values, width, start)
     cells, nodes = dense(guess.astype(np.int64))
-    # the division may be off by one near an edge: the edges themselves decide
+    # near an edge the division may be off by one, so the edges themselves decide
     low, high = _edges(cells, width, start), _edges(cells + 1, width, start)
     right = cells[nodes] - (floats < low[nodes]) + (floats >= high[nodes])
     cells, nodes = dense(right)
@@ -175,7 +175,7 @@ def _whole_cells(
 def _far_cells(
     values: npt.NDArray[Any], width: Decimal, start: Decimal
 ) -> tuple[list[int], npt.NDArray[np.int32]]:
-    """Cells by fractions, value by value: for numbers that are huge beside the width."""
+    """Cells by exact fractions, for numbers that are huge compared to the width."""
     exact, first = Fraction(width), Fraction(start)
     found = [(Fraction(value) - first) // exact for value in values.tolist()]
     cells = sorted(set(found))
@@ -214,22 +214,22 @@ class Edges(Rule):
 
 
 def between(edges: Sequence[Any], *, levels: int | None = None) -> Edges:
-    """Intervals by one list of edges or by a list of lists, each a part of the one before."""
+    """Intervals from one list of edges, or from lists that are each a part of the one before."""
     several = len(edges) > 0 and all(isinstance(one, (list, tuple)) for one in edges)
     given = [list(one) for one in edges] if several else [list(edges)]
     if several and levels is not None:
-        raise InputError("Edges for every level are given, so 'levels' has nothing to say.")
+        raise InputError("'edges' already lists edges for every level. Leave out 'levels'.")
     exact = [tuple(exact_number(edge, "edges") for edge in one) for one in given]
     for one in exact:
         if not one or any(low >= high for low, high in itertools.pairwise(one)):
-            raise InputError("The edges of a hierarchy must be ascending numbers, at least one.")
+            raise InputError("The edges of a hierarchy must be at least one number, ascending.")
     for finer, coarser in itertools.pairwise(exact):
         lost = len(set(coarser) - set(finer))
         if lost or len(coarser) >= len(finer):
             raise InputError(
-                f"{lost} edges of a coarser level are not edges of the level below, or none is "
-                "left out there; levels nest only if each keeps a part of the edges of the one "
-                "before it."
+                f"Each level must have some, but not all, edges of the level before it. "
+                f"{lost} edges of a coarser level are not edges of the level below. Use a part of "
+                "those edges."
             )
     while not several and len(exact) < (levels or 1) and len(exact[-1]) > 1:
         exact.append(exact[-1][1::2])
@@ -237,17 +237,17 @@ def between(edges: Sequence[Any], *, levels: int | None = None) -> Edges:
 
 
 def quantile_edges(values: Any, groups: Sequence[int]) -> Edges:
-    """Edges that part the values into groups of about equal size; equal values stay together."""
+    """Edges that split the values into groups of similar size; equal values stay together."""
     numbers = np.asarray(values, dtype=np.float64).ravel()
     numbers = np.sort(numbers[~np.isnan(numbers)]) + 0.0
     if not len(numbers) or np.isinf(numbers).any():
-        raise InputError("Quantiles need finite numbers; got none, or infinite ones among them.")
+        raise InputError("Quantiles need finite numbers; got none, or some that are infinite.")
     if not groups or any(not isinstance(g, (int, np.integer)) or g < 2 for g in groups):
         raise InputError("The groups of quantiles must be whole numbers of 2 or more.")
     if any(finer % coarser or finer == coarser for finer, coarser in itertools.pairwise(groups)):
         raise InputError(
-            "The groups of quantiles must be divisors, each of the one before it, such as "
-            "8, 4, 2; other quantiles do not nest."
+            "Each number of groups must divide the one before it, such as 8, 4, 2. Other "
+            "quantiles do not nest."
         )
     ladder: list[tuple[Decimal, ...]] = []
     line = RoundEnds.of(encode(pl.Series(numbers)))
@@ -265,10 +265,10 @@ def quantile_edges(values: Any, groups: Sequence[int]) -> Edges:
 
 
 def _between(numbers: npt.NDArray[Any], edges: Sequence[Decimal]) -> Integers:
-    """The number of edges that are not above each value."""
+    """The number of edges at or below each value."""
     if numbers.dtype.kind == "f":
         return np.searchsorted([float(edge) for edge in edges], numbers, side="right")
-    # as whole numbers: a float cannot tell the largest ones apart
+    # as integers, because floats do not distinguish the largest ones
     ends = np.iinfo(numbers.dtype)
     whole = [math.ceil(edge) for edge in edges]
     below = sum(edge <= ends.min for edge in whole)

@@ -1,4 +1,4 @@
-"""Hierarchies that list their values, and the files that hold them, as ARX has them."""
+"""Hierarchies that list their values, and their files, in the format of ARX."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from shoal.table.storage._types import parsed
 
 
 def positions(values: pl.Series, leaves: pl.Series) -> Integers:
-    """The place of each value among the leaves, or -1."""
+    """The position of each value among the leaves, or -1."""
     known = pl.DataFrame(
         {"value": leaves_as(leaves, values.dtype), "at": np.arange(len(leaves), dtype=np.int64)}
     )
@@ -42,14 +42,14 @@ def positions(values: pl.Series, leaves: pl.Series) -> Integers:
 
 
 def leaves_as(leaves: pl.Series, dtype: pl.DataType) -> pl.Series:
-    """Texts in the type of a column; null where one cannot be read so."""
+    """Texts in the type of a column; null for a text that does not fit."""
     kind = kind_of(dtype)
     if kind == "text":
         return leaves.cast(dtype)
     bare = leaves.str.strip_chars(" ")
     if kind == "boolean":
-        said = {"true": True, "1": True, "false": False, "0": False}
-        return bare.str.to_lowercase().replace_strict(said, default=None, return_dtype=pl.Boolean)
+        flags = {"true": True, "1": True, "false": False, "0": False}
+        return bare.str.to_lowercase().replace_strict(flags, default=None, return_dtype=pl.Boolean)
     if kind == "integer":
         exact = bare.cast(dtype, strict=False)
         floats = bare.cast(pl.Float64, strict=False)
@@ -72,7 +72,7 @@ Row = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Listed(Rule):
-    """Values with their coarser labels; each row begins with a value and leaves out the root."""
+    """Values with their coarser labels; each row begins with a value and omits the root."""
 
     rows: tuple[Row, ...]
 
@@ -87,12 +87,12 @@ class Listed(Rule):
 
     @cached_property
     def leaves(self) -> pl.Series:
-        """The values, as the text that they were given as."""
+        """The values as the given texts."""
         return pl.Series([row[0] for row in self.rows], dtype=pl.String)
 
     @cached_property
     def _nodes(self) -> list[tuple[Integers, list[str]]]:
-        """For each inner level the node of each leaf, and the labels in order of appearance."""
+        """For each inner level, the node of each leaf and the labels in order of appearance."""
         found = []
         for level in range(1, len(self.rows[0])):
             place: dict[str, int] = {}
@@ -101,7 +101,7 @@ class Listed(Rule):
         return found
 
     def uncovered(self, values: pl.Series) -> Flags:
-        """Which of the values the list does not have."""
+        """Which of the values the list lacks."""
         return positions(values, self.leaves) < 0
 
     def rungs(self, values: pl.Series, unseen: Unseen) -> list[Rung]:
@@ -109,9 +109,9 @@ class Listed(Rule):
         absent = int((at < 0).sum())
         if absent and unseen == "refuse":
             raise InputError(
-                f"The hierarchy of column '{values.name}' lacks {absent} of its {len(at)} values; "
-                "add them to it, or take hierarchy.covering(table, column) (extend = true in a "
-                f"plan), which puts them directly under '{ROOT}'."
+                f"The hierarchy of column '{values.name}' lacks {absent} of its {len(at)} values. "
+                "Add them to the hierarchy, or use hierarchy.covering(table, column) (extend = "
+                f"true in a plan), which puts them directly under '{ROOT}'."
             )
         if absent and unseen == "nearest":
             at = self._nearest(values, at)
@@ -147,13 +147,13 @@ class Listed(Rule):
         )
 
     def _nearest(self, values: pl.Series, at: Integers) -> Integers:
-        """Values that are not listed at the leaf that is nearest, the lower one of two."""
+        """The leaf of each value; for a value that is not listed, the nearest, or lower, leaf."""
         known = bounds_of_values(leaves_as(self.leaves, values.dtype))
         given = bounds_of_values(values)
         if known is None or given is None:
             raise InputError(
-                f"Column '{values.name}' is {kind_of(values.dtype)}, where no value is nearest; "
-                "take unseen='top'."
+                f"Column '{values.name}' is {kind_of(values.dtype)}, so its values have no nearest "
+                "value. Use unseen='top'."
             )
         order = np.argsort(known[:, 0], kind="stable")
         order = order[: int((~np.isnan(known[:, 0])).sum())]  # NaN comes last
@@ -167,7 +167,7 @@ class Listed(Rule):
         return np.where(at < 0, order[np.where(lower, below, above)], at)
 
     def extended(self, values: Iterable[str]) -> Listed:
-        """With further values directly under the root."""
+        """The list with more values directly under the root."""
         known = {row[0] for row in self.rows}
         new = [value for value in dict.fromkeys(values) if value not in known]
         return Listed((*self.rows, *((value, *[ROOT] * self.inner_levels) for value in new)))
@@ -180,7 +180,7 @@ class Listed(Rule):
 
 
 def listed(rows: Iterable[Sequence[Any]]) -> Listed:
-    """A list that is checked: equal lengths, no value twice, levels that nest, one root."""
+    """A checked list: equal lengths, no repeated value, nested levels, one root."""
     texts = [tuple(map(_text, row)) for row in rows]
     if not texts:
         raise InputError("A hierarchy needs at least one row.")
@@ -188,14 +188,15 @@ def listed(rows: Iterable[Sequence[Any]]) -> Listed:
     short = sum(len(row) != width for row in texts)
     if short or width == 0:
         raise InputError(
-            f"{short} of the {len(texts)} rows of the hierarchy have fewer than {width} levels; "
-            "give every row all levels."
+            f"{short} of the {len(texts)} rows of the hierarchy have fewer than {width} levels. "
+            "Give every row all levels."
         )
     texts = list(dict.fromkeys(_without_root(texts, width)))
     twice = len(texts) - len({row[0] for row in texts})
     if twice:
         raise InputError(
-            f"{twice} values of the hierarchy come again with other levels; keep one row of each."
+            f"{twice} values of the hierarchy are repeated with other levels. Keep one row for "
+            "each value."
         )
     _check_nesting(texts)
     return Listed(tuple(texts))
@@ -204,22 +205,22 @@ def listed(rows: Iterable[Sequence[Any]]) -> Listed:
 def _text(value: Any) -> str:
     if value is None:
         raise InputError(
-            "A row of the hierarchy has an empty value; a missing value needs no row, since it "
-            "stays missing up to the root."
+            "A row of the hierarchy has an empty value. Remove it: a missing value needs no row, "
+            "because it stays missing up to the root."
         )
     return ("true" if value else "false") if isinstance(value, (bool, np.bool_)) else str(value)
 
 
 def _without_root(rows: list[Row], width: int) -> list[Row]:
-    """The rows up to the level below the root, which a list may have or leave out."""
+    """The rows without the root, which is optional in a list."""
     last = [row[-1] for row in rows]
     if width > 1 and len(set(last)) == 1:
         return [row[:-1] for row in rows]
     if width > 1 and ROOT in last:
         others = sum(label != ROOT for label in last)
         raise InputError(
-            f"{others} of the {len(rows)} rows of the hierarchy do not end in '{ROOT}' as the "
-            "others do; a hierarchy has one root."
+            f"{others} of the {len(rows)} rows of the hierarchy do not end in '{ROOT}', but the "
+            "others do. End every row in the same root."
         )
     return rows
 
@@ -231,22 +232,22 @@ def _check_nesting(rows: list[Row]) -> None:
         if broken:
             raise InputError(
                 f"{broken} labels of level {level} of the hierarchy have more than one parent at "
-                f"level {level + 1}, so that the levels do not nest; name them differently, or "
-                "give each one parent."
+                f"level {level + 1}, so the levels do not nest. Rename these labels, or give each "
+                "of them one parent."
             )
 
 
 def ordered_rows(values: Sequence[Any], *, fan_out: int, groups: Sequence[int] | None) -> list[Row]:
-    """Rows of an ordered list: neighbours are joined, then neighbouring groups, up to one."""
+    """Rows of an ordered list: join neighbors, then neighboring groups, until one is left."""
     texts = [_text(value) for value in values]
     if len(set(texts)) != len(texts) or not texts:
-        raise InputError("An ordered list needs different values, at least one.")
+        raise InputError("An ordered list needs at least one value, and each value only once.")
     if isinstance(fan_out, bool) or not isinstance(fan_out, int) or fan_out < 2:
         raise InputError("'fan_out' of an ordered list must be a whole number of 2 or more.")
     if groups is not None and (sum(groups) != len(texts) or min(groups) < 1):
         raise InputError(
-            f"The groups of an ordered list must be sizes of 1 or more that sum up to its "
-            f"{len(texts)} values; they sum up to {sum(groups)}."
+            f"The groups of an ordered list must be sizes of 1 or more that add up to its "
+            f"{len(texts)} values; they add up to {sum(groups)}."
         )
     sizes = list(groups) if groups is not None else _joined([1] * len(texts), fan_out)
     columns = [texts]
@@ -257,7 +258,7 @@ def ordered_rows(values: Sequence[Any], *, fan_out: int, groups: Sequence[int] |
             first, last = texts[end - size], texts[end - 1]
             label = first if size == 1 else f"{first}..{last}"
             while label in labels:
-                label = f"({label})"  # a value that looks like the name of a group
+                label = f"({label})"  # a value looks like the label of a group
             labels[label] = size
         columns.append([label for label, size in labels.items() for _ in range(size)])
         sizes = _joined(sizes, fan_out)
@@ -277,7 +278,7 @@ def tree_rows(branches: Mapping[str, Any]) -> list[Row]:
     rows = []
     for path in paths:
         above, leaf = path[:-1], path[-1]
-        # a short branch repeats its lowest label: the tree is levelled from the root
+        # a short branch repeats its lowest label, because levels count from the root
         lowest = above[-1] if above else leaf
         rows.append((leaf, *[lowest] * (depth - len(path)), *reversed(above), ROOT))
     return rows
@@ -293,12 +294,12 @@ def _paths(branches: Any, above: Row) -> Iterable[Row]:
             yield (*above, _text(leaf))
     else:
         raise InputError(
-            "A tree is a mapping of labels to mappings, to lists of values, or to None; got "
+            "A tree must map labels to mappings, to lists of values, or to None; got "
             f"{type(branches).__name__}."
         )
 
 
-#: Tried in this order: labels such as [0, 5) hold commas, few hold semicolons.
+#: In this order, because labels such as [0, 5) contain commas, but few contain semicolons.
 _SEPARATORS: Final = (";", "\t", "|", ",")
 _LEVEL: Final = re.compile(r"(level|ebene|stufe)[ _-]*\d*|value|leaf|wert", re.IGNORECASE)
 
@@ -313,7 +314,7 @@ def read_rows(
     """The rows of a file, without its line of names."""
     place = Path(path)
     if not place.is_file():
-        raise ReadError(f"There is no hierarchy at '{place}'.")
+        raise ReadError(f"There is no hierarchy file '{place}'. Check its name and folder.")
     text = load_text(place, encoding).decoded()
     if separator is None:
         separator = next((one for one in _SEPARATORS if _cuts_all(text, one)), ";")
@@ -321,26 +322,31 @@ def read_rows(
         raise ReadError("The separator must be one character that is not a quotation mark.")
     rows = _parsed(text, separator)
     if rows is None:
-        raise ReadError(f"'{place}' cannot be parsed as lines of fields.")
+        raise ReadError(
+            f"'{place}' cannot be parsed as lines of fields. Check its separator and quotation "
+            "marks."
+        )
     width = len(rows[0])
     wrong = sum(len(row) != width for row in rows)
     if wrong:
         raise ReadError(
-            f"{wrong} of the {len(rows)} lines of the hierarchy '{place}' have another number of "
-            f"fields than the first one, which has {width} with the separator {separator!r}; mend "
-            "them, or give another separator=."
+            f"{wrong} of the {len(rows)} lines of the hierarchy '{place}' do not have as many "
+            f"fields as the first one, which has {width} with the separator {separator!r}. Fix "
+            "these lines, or set another separator=."
         )
     if all(field.startswith(" ") for row in rows for field in row[1:]):
-        # "value; label; *": the blank belongs to the separator
+        # in "value; label; *" the blank belongs to the separator
         rows = [[row[0], *(field.strip() for field in row[1:])] for row in rows]
     named = _has_names(rows) if header is None else header
     if named and len(rows) == 1:
-        raise ReadError(f"The hierarchy '{place}' has a line of names and no values.")
+        raise ReadError(
+            f"The hierarchy '{place}' has a line of names but no values. Add a line for each value."
+        )
     return rows[1:] if named else rows
 
 
 def _parsed(text: str, separator: str) -> list[list[str]] | None:
-    """The fields of each line that has any; None where they cannot be told apart."""
+    """The fields of each line that is not empty; None if they cannot be parsed."""
     try:
         return [row for row in csv.reader(io.StringIO(text, ""), delimiter=separator) if row]
     except csv.Error:
@@ -348,19 +354,19 @@ def _parsed(text: str, separator: str) -> list[list[str]] | None:
 
 
 def _cuts_all(text: str, separator: str) -> bool:
-    """Whether a separator cuts every line into the same number of fields, two or more."""
+    """Whether a separator splits every line into the same number of fields, at least two."""
     rows = _parsed(text, separator)
     return rows is not None and len(rows[0]) > 1 and len(set(map(len, rows))) == 1
 
 
 def _has_names(rows: Sequence[Sequence[str]]) -> bool:
-    """Whether the first line names the levels: its labels come nowhere else, nor does its root."""
+    """Whether the first line names the levels: none of its fields occurs in another line."""
     first, rest = rows[0], rows[1:]
     if not rest:
         return False
     if all(_LEVEL.fullmatch(name.strip()) for name in first):
         return True
-    # only under a root that is plain to see: a value taken for a name would be lost
+    # only if the root is obvious, because a value that is mistaken for a name would be lost
     if {row[-1] for row in rest} != {ROOT} or not any(map(str.isalpha, first[-1])):
         return False
     labels = [{row[level] for row in rest} for level in range(len(first))]

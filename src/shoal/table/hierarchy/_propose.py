@@ -1,4 +1,4 @@
-"""A hierarchy for a column nobody has made one for, by the kind and the values of the column."""
+"""Propose a hierarchy for a column, from its kind and its values."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _CELLS: Final = 20  # about as many intervals at level 1
 _FEWEST: Final = 3  # intervals of the coarsest level, at most
-_CROWDED: Final = 0.8  # a share of the records in one interval that says: too wide
+_CROWDED: Final = 0.8  # with this share of the records in one interval, intervals are too wide
 _DECADES: Final = 6
 _WIDEST: Final = 1e307
 _CALENDAR: Final = ("hour", "day", "month", "quarter", "year", "decade")
@@ -38,14 +38,14 @@ _POSTCODE_WORDS: Final = frozenset(
 )
 
 _NEARLY_UNIQUE: Final = 0.5
-_MANY: Final = 50  # fewer values than this are answers to a question, also in a small table
-_RARE: Final = (0.01, 0.05, 0.2)  # shares of the records below which a value is joined with others
+_MANY: Final = 50  # fewer values than this are answers to a question, even in a small table
+_RARE: Final = (0.01, 0.05, 0.2)  # values with a smaller share of the records are joined
 _LONGEST_CODE: Final = 12
 _FEWEST_CODES: Final = 10
 _ORDERED_LEVELS: Final = 5
 _NUMBER: Final = re.compile(r"\d+(?:[.,]\d+)?")
 
-#: What can be asked for instead of what fits best.
+#: Kinds that can be requested instead of the one that fits best.
 KINDS: Final = tuple(
     "intervals sizes quantiles rounding dates prefixes ordered frequency suppression".split()
 )
@@ -54,11 +54,11 @@ KINDS: Final = tuple(
 def proposed(table: Table, column: str, kind: str | None = None) -> Rule:
     """The rule that fits a column, or the best one of a kind."""
     if kind is not None and kind not in KINDS:
-        raise InputError(f"There is no kind of hierarchy '{kind}'. {did_you_mean(kind, KINDS)}")
+        raise InputError(f"There is no hierarchy kind '{kind}'. {did_you_mean(kind, KINDS)}")
     coded = table.codes(column)
     values = coded.levels
     if len(values) < 3 or kind == "suppression":
-        return Suppression()  # one value has nothing coarser, and two only the root
+        return Suppression()  # nothing lies between two values and the root
     records = coded.counts[: len(values)]
     return _fitting(values, records) if kind is None else _of_kind(kind, values, records)
 
@@ -69,7 +69,7 @@ def _fitting(values: pl.Series, records: Integers) -> Rule:
         return _date_rule(values)
     postcode = not _POSTCODE_WORDS.isdisjoint(words_of(values.name))
     if kind == "text" and written_as_date(values):
-        return Suppression()  # the beginning of a date that was not read as one says nothing
+        return Suppression()  # prefixes of dates that were not read as dates mean nothing
     if kind == "text":
         return _text_rule(values, records, code=postcode or _is_code(values))
     if kind == "integer" and postcode and values[0] >= 0:
@@ -95,7 +95,7 @@ def _of_kind(kind: str, values: pl.Series, records: Integers) -> Rule:
 
 
 def _prefix_rule(values: pl.Series) -> Rule:
-    """Prefixes of the lengths that join something and leave more than one."""
+    """Prefixes of the lengths that join some values but not all."""
     pad = len(str(values[-1])) if kind_of(values.dtype) == "integer" else None
     longest = pad or int(values.cast(pl.String).str.len_chars().max() or 0)  # type: ignore[arg-type]
     lengths = range(min(longest, _LONGEST_CODE) - 1, 0, -1)
@@ -103,7 +103,7 @@ def _prefix_rule(values: pl.Series) -> Rule:
 
 
 def _date_rule(values: pl.Series) -> Rule:
-    """The units that join something and leave more than one."""
+    """The units that join some values but not all."""
     units = {"time": ("hour",), "date": _CALENDAR[2:]}.get(kind_of(values.dtype), _CALENDAR)
     return calendar(units).useful(values)
 
@@ -119,7 +119,7 @@ def _number_rule(values: pl.Series, records: Integers) -> Rule:
 
 
 def _widths(numbers: npt.NDArray[Any]) -> list[Decimal]:
-    """A round width for about twenty intervals, doubled until few are left."""
+    """A round width for about twenty intervals, doubled until few intervals are left."""
     span = Decimal(str(numbers[-1])) - Decimal(str(numbers[0]))  # distinct values ascend
     first = max(_round_up(span / _CELLS), Decimal(2 if _is_whole(numbers) else "1e-299"))
     widths = [first]
@@ -133,7 +133,7 @@ def _is_whole(numbers: npt.NDArray[Any]) -> bool:
 
 
 def _is_crowded(rung: Rung, records: Integers) -> bool:
-    """Whether one interval has nearly all records, although they differ."""
+    """Whether one interval has nearly all records, although their values differ."""
     cells = np.bincount(rung.nodes, weights=records)
     fullest = int(cells.argmax())
     several = int((rung.nodes == fullest).sum()) > 1
@@ -141,7 +141,7 @@ def _is_crowded(rung: Rung, records: Integers) -> bool:
 
 
 def _by_size(numbers: npt.NDArray[Any]) -> Edges:
-    """Edges at 1, 2 and 5 times powers of ten on both sides of 0, for numbers of all sizes."""
+    """Edges at 1, 2 and 5 times powers of ten on both sides of 0, for very different sizes."""
     low, high = (Decimal(str(end)) for end in (numbers[0], numbers[-1]))
     largest = max(abs(low), abs(high)).adjusted()
     smallest = max(largest - _DECADES, 0 if _is_whole(numbers) else -290)
@@ -162,7 +162,7 @@ def _by_size(numbers: npt.NDArray[Any]) -> Edges:
 
 
 def _round_up(size: Decimal) -> Decimal:
-    """The smallest of 1, 2 and 5 times a power of ten that is not below a size."""
+    """The smallest 1, 2 or 5 times a power of ten that is not below a size."""
     if size <= 0:
         return Decimal(0)
     power = size.adjusted()
@@ -173,16 +173,16 @@ def _round_up(size: Decimal) -> Decimal:
 
 
 def _text_rule(values: pl.Series, records: Integers, *, code: bool) -> Rule:
-    """The rule for three or more different texts, each with its number of records."""
+    """The rule for at least three distinct texts, each with its number of records."""
     if code:
         found = _prefix_rule(values)
         if found.inner_levels:
             return found
     if len(values) > max(_MANY, _NEARLY_UNIQUE * int(records.sum())):
-        return Suppression()  # listing them would write the column out
+        return Suppression()  # a list would copy the whole column
     texts = values.to_list()
     order = _scale_order(texts)
-    if order is None and (records > 1).all():  # a group is named by its ends: nobody's alone
+    if order is None and (records > 1).all():  # group labels show values, so none may be unique
         order = _number_order(texts)
     if order is not None:
         return _ordered_rule(order)
@@ -190,7 +190,7 @@ def _text_rule(values: pl.Series, records: Integers, *, code: bool) -> Rule:
 
 
 def _ordered_rule(order: Sequence[str]) -> Rule:
-    """A list whose neighbours are joined, by twos unless that takes too many levels."""
+    """A list that joins neighbors, in twos unless that takes too many levels."""
     fan_out = max(2, math.ceil(len(order) ** (1 / _ORDERED_LEVELS)))
     return listed(ordered_rows(order, fan_out=fan_out, groups=None))
 
@@ -208,7 +208,7 @@ def _is_code(values: pl.Series) -> bool:
 
 
 def _scale_order(texts: Sequence[str]) -> list[str] | None:
-    """The texts in the order of a known scale."""
+    """The texts in the order of a known scale, or None."""
     bare = {text: text.strip().lower().replace("_", " ").replace("-", " ") for text in texts}
     if len(set(bare.values())) < len(texts):
         return None
@@ -219,7 +219,7 @@ def _scale_order(texts: Sequence[str]) -> list[str] | None:
 
 
 def _number_order(texts: Sequence[str]) -> list[str] | None:
-    """The texts in the order of the first number in each, such as 5-9 and 10-14."""
+    """The texts in the order of their first numbers, such as 5-9 and 10-14, or None."""
     if len(texts) <= _MANY and all(_NUMBER.fullmatch(text) for text in texts):
         return None
     found = [_NUMBER.search(text) for text in texts]
@@ -230,7 +230,7 @@ def _number_order(texts: Sequence[str]) -> list[str] | None:
 
 
 def _frequency_rule(texts: Sequence[str], records: Integers) -> Rule:
-    """A list in which rare values are joined, more of them at each level."""
+    """A list that joins rare values, more of them at each level."""
     other = "(other)"
     while other in texts:
         other = f"({other})"
@@ -238,7 +238,7 @@ def _frequency_rule(texts: Sequence[str], records: Integers) -> Rule:
     shares = records[order] / max(int(records.sum()), 1)
     joined = {int((shares < limit).sum()) for limit in _RARE}
     if not any(len(texts) <= 4 * count <= 3 * len(texts) for count in joined):
-        joined.add(len(texts) // 2)  # or the rarer half, where the limits make too large a step
+        joined.add(len(texts) // 2)  # the rarer half, because the limits make too large a step
     names = [texts[at] for at in order]
     columns = [names]
     before = 1

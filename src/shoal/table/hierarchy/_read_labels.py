@@ -1,4 +1,4 @@
-"""What released texts mean: which values of a column each of them stands for."""
+"""Which values of a column a released text covers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from shoal.table.storage._types import as_text
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Runs:
-    """Stretches of codes: label ``labels[i]`` stands for the codes from low to high, inclusive."""
+    """Ranges of codes: label ``labels[i]`` covers the codes from low to high, both included."""
 
     labels: Integers
     low: Integers
@@ -28,7 +28,7 @@ class Runs:
 
     @classmethod
     def of(cls, labels: Integers, low: Integers, high: Integers) -> Runs:
-        """Stretches in any order: those of a label together, ascending, neighbours as one."""
+        """Ranges in any order, sorted by label and joined if they are adjacent."""
         order = np.lexsort((low, labels))
         labels, low, high = labels[order], low[order], high[order]
         breaks = (np.diff(labels) != 0) | (low[1:] > high[:-1] + 1)
@@ -37,11 +37,11 @@ class Runs:
 
 
 def runs_of(domain: Domain, column: Codes) -> tuple[Runs, Integers]:
-    """The codes of a column that each text stands for, and the texts that stand for none.
+    """The codes of a column that each text covers, and the texts that cover none.
 
-    A text is the value itself, ``*``, an interval or a set, a unit of the calendar, or a prefix.
-    Units and prefixes are made again from the values by the rules that make them in a hierarchy,
-    and compared: no text is taken for what no value gives.
+    A text is the value itself, ``*``, an interval or a set, a calendar unit, or a prefix. Units and
+    prefixes are generated again from the values, by the rules of a hierarchy, and compared. A text
+    that no value produces is therefore never misread.
     """
     meanings = domain.meanings
     values = _Values(column.levels, _named(meanings))
@@ -58,7 +58,7 @@ def runs_of(domain: Domain, column: Codes) -> tuple[Runs, Integers]:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class _Values:
-    """The values of a column, ascending, and the texts that may name one."""
+    """The values of a column, ascending, and the texts that may be one of them."""
 
     levels: pl.Series
     names: set[str]
@@ -69,7 +69,7 @@ class _Values:
 
     @cached_property
     def codes(self) -> dict[str, int]:
-        """The code of each value that is named, by the text that it is written as."""
+        """The code of each value that occurs among the texts, by its text."""
         found: dict[str, int] = {}
         written = [as_text(self.levels)]
         if self.levels.dtype.is_temporal():
@@ -86,7 +86,7 @@ class _Values:
         return np.zeros(0) if quantities is None else quantities[:, 0]
 
     def first_code(self, end: str | None, number: float | None, *, after: bool) -> int | None:
-        """The first code that is not below an end, or that is above it; None where it is no end."""
+        """The first code not below an end, or, with ``after``, above it; None if it is invalid."""
         if end is None:
             return len(self.line) if after else 0
         if end in self.codes:
@@ -107,7 +107,7 @@ def _named(meanings: Meanings) -> set[str]:
     return names
 
 
-#: For each text that was read the stretches of codes, both ends included, that it stands for.
+#: For each text that was read, the ranges of codes that it covers, both ends included.
 Read = dict[str, list[tuple[int, int]]]
 
 
@@ -137,7 +137,7 @@ def _calendar(texts: Meanings, values: _Values) -> Read:
         return {}
     units = ("minute", "hour") if values.kind == "time" else UNITS
     rungs = [rung for unit in units for rung in Dates((unit,)).rungs(values.levels, "refuse")]
-    # an hour is written like its first minute: one unit for all texts says which is meant
+    # an hour is written like its first minute, so prefer a unit that fits all texts
     alone = [rung for rung in rungs if set(texts) <= set(rung.labels)]
     return _by_rungs(texts, alone[-1:] or rungs)
 
@@ -148,14 +148,14 @@ def _prefix(texts: Meanings, values: _Values) -> Read:
         return {}
     lengths = sorted({len(text.rstrip(ROOT)) for text in masked} - {0}, reverse=True)
     pads: list[int | None] = [None]
-    if values.kind == "integer":  # codes that had lost leading zeros
+    if values.kind == "integer":  # codes may have lost leading zeros
         pads += sorted({len(text) for text in masked})
     rules = [Prefixes(tuple(lengths), pad) for pad in pads] if lengths else []
     return _by_rungs(texts, [one for rule in rules for one in rule.rungs(values.levels, "refuse")])
 
 
 def _by_rungs(texts: Meanings, rungs: Sequence[Rung]) -> Read:
-    """Texts that are labels of a level: the values under the label. The first level has it."""
+    """Texts that are labels of a level, with the values under them; the first level wins."""
     read: Read = {}
     for rung in rungs:
         here = {at: one for at, one in enumerate(rung.labels) if one in texts and one not in read}
@@ -165,7 +165,7 @@ def _by_rungs(texts: Meanings, rungs: Sequence[Rung]) -> Read:
 
 
 def _set(texts: Meanings, values: _Values) -> Read:
-    """``{a, b}``, where every part is a value."""
+    """Texts such as ``{a, b}`` in which every part is a value."""
     known = values.codes
     sets = {text: one for text, one in texts.items() if isinstance(one, frozenset)}
     return {

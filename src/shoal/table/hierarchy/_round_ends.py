@@ -1,8 +1,8 @@
-"""Ends that intervals of a column may show: round ones, and never the value of a single record.
+"""Ends for the intervals of a column: round ones, and never the value of a single record.
 
-An interval that ends at the lowest or the highest of its records quotes somebody. It ends at the
-roundest number, or the coarsest boundary of the calendar, that lies in the room there is, and never
-at a finer one than the values have: half a year between 40 and 41 would say that both are there.
+An interval that ends at its lowest or highest record quotes that person. Its ends are therefore the
+roundest numbers, or the coarsest calendar boundaries, in the available gap. They are never finer
+than the values: an end halfway between 40 and 41 would reveal that both occur.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from shoal.table.columns._encode import Codes
 from shoal.table.columns._frames import kind_of
 from shoal.table.columns._quantities import bounds_of_values, moments_of
 
-#: Values of a column on its own line: whole numbers, or floats for a column of floats.
+#: Values of a column in its own unit: whole numbers, or floats for a column of floats.
 Ticks = npt.NDArray[Any]
 
-_TRIES: Final = 4  # points of one step that are looked at before a finer one
-_NARROW: Final = 2**61  # beyond it whole numbers are kept as those of Python
+_TRIES: Final = 4  # how many points of one step are tried before a finer step
+_NARROW: Final = 2**61  # larger whole numbers are kept as Python integers
 _SECOND: Final = {"ms": 10**3, "us": 10**6, "ns": 10**9}
 _SECONDS: Final = (
     *(86_400 * 10**power for power in range(6, -1, -1)),
@@ -41,31 +41,31 @@ _DAY: Final = 86_400
 
 @dataclass(frozen=True)
 class Step:
-    """Evenly spaced points, about ``size`` ticks apart; ``floor`` gives the point not above."""
+    """Evenly spaced points, about ``size`` ticks apart; ``floor`` returns the point at or below."""
 
     size: float
     floor: Callable[[Ticks], Ticks]
     nearest: Callable[[Ticks], Ticks] | None = None
 
     def holds(self, ticks: Ticks) -> bool:
-        """Whether all ticks are points."""
+        """Whether all ticks are points of the step."""
         return bool(((self.nearest or self.floor)(ticks) == ticks).all())
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RoundEnds:
-    """The line of a column's values, and which of them one record alone has."""
+    """The values of a column, and which of them belong to a single record."""
 
     column: Codes  # of numbers, dates, times or durations
-    records: Integers  # how many have each of its levels
+    records: Integers  # how many records have each level
 
     @classmethod
     def of(cls, column: Codes) -> RoundEnds:
-        """Those of a column whose records are all at hand."""
+        """The ends for a column with all its records."""
         return cls(column, column.counts[: len(column.levels)])
 
     def number_between(self, low: float, high: float) -> int | float | None:
-        """The roundest number above ``low`` and not above ``high``; whole in a column of those."""
+        """The roundest number above ``low`` and not above ``high``; whole if the column is."""
         whole = self.line.dtype.kind != "f"
         ends: list[float] = [float(low), float(high)]
         if whole:
@@ -81,7 +81,7 @@ class RoundEnds:
 
     @cached_property
     def line(self) -> Ticks:
-        """Each level as a tick; of whole numbers and decimals half a unit is one."""
+        """Each level as a tick; for whole numbers and decimals, a tick is half a unit."""
         levels, kind = self.column.levels, self._kind
         if kind == "float" and self._digits is None:
             return levels.cast(pl.Float64).to_numpy()
@@ -101,9 +101,9 @@ class RoundEnds:
         return levels.to_physical().cast(pl.Int64).to_numpy()
 
     def between(self, low: Ticks, high: Ticks) -> tuple[Ticks, Flags]:
-        """The roundest point above each ``low`` and not above its ``high``, and where one is.
+        """The roundest point above each ``low`` and not above its ``high``, and whether it exists.
 
-        It is of a step that all values are multiples of: years for ages, cents for money.
+        Its step is one of which all values are multiples: years for ages, cents for money.
         """
         points, found = high.copy(), np.zeros(len(high), np.bool_)
         for step in self._steps:
@@ -121,17 +121,17 @@ class RoundEnds:
         return points, found
 
     def down(self, ticks: Ticks, least: Ticks) -> tuple[Ticks, Flags]:
-        """A round point not above each tick, of a step of at least a size; and where one is."""
+        """A round point not above each tick, with a minimum step, and whether it exists."""
         return self._outwards(
             ticks, least, lambda step, at: step.floor(at), lambda step, at: self._before(at)
         )
 
     def up(self, ticks: Ticks, least: Ticks) -> tuple[Ticks, Flags]:
-        """A round point above each tick, of a step of at least a size; and where one is."""
+        """A round point above each tick, with a minimum step, and whether it exists."""
         return self._outwards(ticks, least, self._after, lambda step, at: at)
 
     def beside(self, ticks: Ticks) -> tuple[Ticks, Flags]:
-        """Half a step of the values below each tick: nobody's. Dates and times have none."""
+        """Half a step below each tick, which is nobody's value. Dates and times have none."""
         if self.unit == 0 or self._kind not in ("integer", "float"):
             return ticks, np.zeros(len(ticks), np.bool_)
         if self.line.dtype.kind == "f":
@@ -141,12 +141,12 @@ class RoundEnds:
 
     @property
     def unit(self) -> float:
-        """The coarsest step that all values are multiples of; 0 where there is none."""
+        """The coarsest step of which all values are multiples; 0 if there is none."""
         finest = self._steps[-1] if self._steps else None
         return finest.size if finest is not None and finest.holds(self.line) else 0.0
 
     def texts(self, points: Ticks) -> list[str]:
-        """The points as they are shown."""
+        """The points as texts."""
         points, which = np.unique(points, return_inverse=True)
         texts = self._texts(points)
         return [texts[place] for place in which.tolist()]
@@ -162,7 +162,7 @@ class RoundEnds:
         return _clock_texts(self._series(points))
 
     def numbers(self, points: Ticks) -> Floats:
-        """The points as the numbers that the values of the column count in."""
+        """The points as numbers in the scale of the column."""
         if self._kind in ("integer", "float"):
             return np.array([float(text) for text in self.texts(points)], np.float64)
         found = bounds_of_values(self._series(points))
@@ -175,14 +175,14 @@ class RoundEnds:
 
     @property
     def _digits(self) -> int | None:
-        """The digits after the point of a column that is exact; None for floats."""
+        """The digits after the decimal point of an exact column; None for floats."""
         dtype = self.column.levels.dtype
         return dtype.scale if isinstance(dtype, pl.Decimal) else None
 
     def _series(self, points: Ticks) -> pl.Series:
         dtype = self.column.levels.dtype
         if isinstance(dtype, pl.Datetime):
-            dtype = pl.Datetime(dtype.time_unit)  # by the clock of the zone
+            dtype = pl.Datetime(dtype.time_unit)  # local time of the zone
         physical = pl.Int32 if dtype == pl.Date else pl.Int64
         return pl.Series(points.astype(np.int64)).cast(physical).cast(dtype)
 
@@ -200,7 +200,7 @@ class RoundEnds:
     def _after(self, step: Step, at: Ticks) -> Ticks:
         here = step.floor(at)
         if here.dtype.kind == "f":
-            with np.errstate(over="ignore"):  # infinite: not found
+            with np.errstate(over="ignore"):  # infinite means not found
                 return step.floor(here + 1.5 * step.size)
         return step.floor(here + max(1, int(1.5 * step.size)))
 
@@ -228,7 +228,7 @@ class RoundEnds:
 
     @cached_property
     def _steps(self) -> list[Step]:
-        """From the coarsest to the one that all values are multiples of, else to the finest."""
+        """Steps from the coarsest to one of which all values are multiples, or to the finest."""
         taken = []
         for step in self._all_steps:
             taken.append(step)
@@ -260,7 +260,7 @@ def _whole_step(size: int) -> Step:
 
 
 def _float_steps(line: Floats) -> Iterator[Step]:
-    """Steps of 1, 2 and 5 times powers of ten, down to below the least distance of two values."""
+    """Steps of 1, 2 and 5 times powers of ten, down to below the smallest gap between values."""
     if not len(line):
         return
     largest = max(abs(float(line[0])), abs(float(line[-1])), 1e-300)
@@ -279,7 +279,7 @@ def _float_step(lead: int, power: int) -> Step:
     size = lead * 10.0**power
 
     def point(times: Floats) -> Floats:
-        # a quotient by a power of ten is the float that is nearest to the decimal number
+        # a quotient by a power of ten is the float nearest to the decimal number
         return times * lead / 10.0**-power if power < 0 else times * size
 
     def nearest(ticks: Floats) -> Floats:
@@ -304,7 +304,7 @@ def _clock_sizes(second: int) -> Iterator[int]:
 
 
 def _calendar_steps(unit: str | None) -> Iterator[Step]:
-    """Years and months, then days and parts of a day; a date has no unit and no parts."""
+    """Years and months, then days and parts of a day; a date has no unit and no parts of days."""
     second = _SECOND[unit] if unit else 1
     day = _DAY * second if unit else 1
     code = f"datetime64[{unit or 'D'}]"
@@ -329,7 +329,7 @@ def _calendar_floor(code: str, unit: str, joined: int) -> Callable[[Ticks], Tick
 
 
 def _clock_texts(points: pl.Series) -> list[str]:
-    """Dates and times without the parts that are nought."""
+    """Dates and times without parts that are zero."""
     kind = kind_of(points.dtype)
     if kind == "duration":
         return points.dt.to_string("iso").to_list()

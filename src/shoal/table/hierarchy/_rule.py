@@ -1,4 +1,4 @@
-"""Rules of hierarchies: the coarser values of given values, level by level; prefixes and dates."""
+"""Rules that map values to coarser ones, level by level: the base class, prefixes and dates."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
     from shoal.table.columns._domain import Meanings
 
 
-#: What is done with a value that a listed hierarchy does not have.
+#: What to do with a value that a listed hierarchy lacks.
 Unseen = Literal["refuse", "top", "nearest"]
 
 
 @dataclass(frozen=True, eq=False)
 class Rung:
-    """One level over the values at hand: the node of each value, and what a node is.
+    """One level over the given values: the node of each value, and facts about the nodes.
 
     Nodes are numbered from 0 without gaps. ``bounds`` has the lowest and highest number of each
-    node where the values are numbers or dates. ``leaves`` has the number of values of the
-    hierarchy under each node, or is None where the values at hand are all that is known of it.
-    ``meanings`` has what the labels stand for, where the rule wrote them.
+    node if the values are numbers or dates. ``leaves`` has the number of values of the hierarchy
+    under each node, or is None if only the given values are known. ``meanings`` has the meaning of
+    each label, if the rule wrote the labels.
     """
 
     nodes: npt.NDArray[np.int32]
@@ -56,7 +56,7 @@ class Rule(ABC):
         return len(getattr(self, self.per_level))
 
     def useful(self, values: pl.Series) -> Rule:
-        """The same without levels that join nothing that the one below parts, or everything."""
+        """The rule without levels that join nothing, or everything, compared to the level below."""
         kept, nodes = [], len(values)
         for entry, rung in zip(
             getattr(self, self.per_level), self.rungs(values, "refuse"), strict=True
@@ -72,19 +72,19 @@ class Rule(ABC):
 
     @abstractmethod
     def to_plan(self) -> dict[str, Any]:
-        """The rule as plain data: its kind, and its options beside it."""
+        """The rule as plain data: its kind and its options."""
 
     @abstractmethod
     def describe(self) -> str:
         """The rule in words, without a value of the data."""
 
     def size(self, values: pl.Series) -> int:
-        """The number of values of the hierarchy; those at hand where it is a function."""
+        """The number of values of the hierarchy; for a function, the number of given values."""
         return len(values)
 
 
 def dense(keys: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int32]]:
-    """The different keys in ascending order, and the position of each key among them."""
+    """The distinct keys in ascending order, and the position of each key among them."""
     found, nodes = np.unique(keys, return_inverse=True)
     return found, nodes.reshape(len(keys)).astype(np.int32)
 
@@ -109,12 +109,12 @@ class Suppression(Rule):
         return "the value or nothing"
 
 
-# -- codes that are coarse at their beginning: postcodes, occupations, diagnoses
+# -- codes whose first characters are the coarsest: postcodes, occupations, diagnoses
 
 
 @dataclass(frozen=True)
 class Prefixes(Rule):
-    """The first characters are kept, the others masked one by one: 12345, 1234*, 123**."""
+    """Keep the first characters and mask the others: 12345, 1234*, 123**."""
 
     lengths: tuple[int, ...]
     pad: int | None = None
@@ -126,8 +126,8 @@ class Prefixes(Rule):
         kind = kind_of(values.dtype)
         if kind not in ("text", "integer"):
             raise InputError(
-                f"Column '{values.name}' is {kind}; prefixes are for codes in text or whole "
-                "numbers. Take another hierarchy."
+                f"Column '{values.name}' is {kind}, but prefixes are for codes in text or whole "
+                "numbers. Use another hierarchy."
             )
         text = values.cast(pl.String).alias("text")
         if kind == "integer" and self.pad is not None:
@@ -151,7 +151,7 @@ class Prefixes(Rule):
 
 
 def prefixes(lengths: Sequence[int], *, pad: int | None = None) -> Prefixes:
-    """Prefixes whose lengths are checked: from long to short."""
+    """Prefixes with checked lengths, from long to short."""
     lengths = [lengths] if isinstance(lengths, int) else lengths
     whole = all(isinstance(n, (int, np.integer)) and not isinstance(n, bool) for n in lengths)
     if not lengths or not whole or list(lengths) != sorted({*lengths}, reverse=True):
@@ -160,7 +160,9 @@ def prefixes(lengths: Sequence[int], *, pad: int | None = None) -> Prefixes:
             "as [4, 3, 2]."
         )
     if min(lengths) < 1:
-        raise InputError(f"A prefix has 1 character or more; the root '{ROOT}' is added by itself.")
+        raise InputError(
+            f"A prefix needs at least 1 character. The root '{ROOT}' is added automatically."
+        )
     if pad is not None and (not isinstance(pad, int) or isinstance(pad, bool) or pad < 1):
         raise InputError("'pad' of prefixes must be the number of digits of a full code.")
     return Prefixes(tuple(int(n) for n in lengths), pad)
@@ -168,13 +170,13 @@ def prefixes(lengths: Sequence[int], *, pad: int | None = None) -> Prefixes:
 
 # -- dates, datetimes and times in calendar units
 
-#: The units, fine to coarse; those of the second line nest in no month, quarter or year.
+#: The units, from fine to coarse; weeks do not nest in months, quarters or years.
 _CALENDAR: Final = ("minute", "hour", "day", "month", "quarter", "year", "decade", "century")
 _WEEKS: Final = ("week", "iso-year")
 UNITS: Final = (*_CALENDAR, *_WEEKS)
 _BEFORE_WEEKS: Final = ("minute", "hour", "day")
 
-#: How many of numpy's unit make one of ours.
+#: For each unit, a unit of numpy and how many of it make one.
 _NUMPY: Final = {
     "minute": ("m", 1),
     "hour": ("h", 1),
@@ -191,7 +193,7 @@ _MONDAY: Final = 3  # 1970-01-01 was a Thursday
 
 @dataclass(frozen=True)
 class Dates(Rule):
-    """Calendar units, fine to coarse, each a union of the ones below."""
+    """Calendar units from fine to coarse, each a union of finer ones."""
 
     units: tuple[str, ...]
 
@@ -204,8 +206,8 @@ class Dates(Rule):
             return [_clock_rung(values, unit) for unit in self.units]
         if kind not in ("date", "datetime"):
             raise InputError(
-                f"Column '{values.name}' is {kind}, not a date; read its dates as dates "
-                "(date_formats=, --date-format), or take another hierarchy."
+                f"Column '{values.name}' is {kind}, not a date. Read it as dates "
+                "(date_formats=, --date-format), or use another hierarchy."
             )
         moments = moments_of(values)
         return [_rung(moments, unit) for unit in self.units]
@@ -218,24 +220,24 @@ class Dates(Rule):
 
 
 def calendar(units: Sequence[str]) -> Dates:
-    """Units that are checked to nest."""
+    """Calendar units that are checked to nest."""
     if isinstance(units, str):
         units = [units]
     for unit in units:
         if unit not in UNITS:
-            raise InputError(f"There is no unit of dates '{unit}'. {did_you_mean(unit, UNITS)}")
+            raise InputError(f"There is no date unit '{unit}'. {did_you_mean(unit, UNITS)}")
     weekly = any(unit in _WEEKS for unit in units)
     chain = (*_BEFORE_WEEKS, *_WEEKS) if weekly else _CALENDAR
     stray = [unit for unit in units if unit not in chain]
     if stray:
         raise InputError(
-            f"Weeks do not nest in a {stray[0]}: a week may lie in two of them. Take "
-            "['day', 'week', 'iso-year'], or leave the weeks out."
+            f"Weeks do not nest in a {stray[0]}, because a week may lie in two of them. Use "
+            "['day', 'week', 'iso-year'], or leave out the weeks."
         )
     places = [chain.index(unit) for unit in units]
     if not places or places != sorted(set(places)):
         raise InputError(
-            "The units of dates must go from fine to coarse, each once, such as "
+            "Date units must go from fine to coarse, each once, such as "
             "['month', 'quarter', 'year', 'decade']."
         )
     return Dates(tuple(units))
@@ -249,7 +251,7 @@ def _rung(moments: npt.NDArray[np.datetime64], unit: str) -> Rung:
 
 
 def _keys(moments: npt.NDArray[np.datetime64], unit: str) -> Integers:
-    """The number of the unit that a moment lies in; those of years are years."""
+    """The number of the unit that contains each moment; for years, the year itself."""
     if unit == "week":
         return (moments.astype("datetime64[D]").astype(np.int64) + _MONDAY) // 7
     if unit == "iso-year":
@@ -263,7 +265,7 @@ def _keys(moments: npt.NDArray[np.datetime64], unit: str) -> Integers:
 
 
 def _days(keys: Integers, unit: str) -> Floats:
-    """Where a unit begins, in days from 1970-01-01."""
+    """The beginning of each unit, in days from 1970-01-01."""
     if unit == "week":
         return (keys * 7 - _MONDAY).astype(np.float64)
     if unit == "iso-year":
@@ -301,8 +303,7 @@ def _clock_rung(values: pl.Series, unit: str) -> Rung:
     """A time of day in hours or minutes."""
     if unit not in _CLOCK:
         raise InputError(
-            f"Column '{values.name}' is a time of day, which has no {unit}; take 'minute' or "
-            "'hour'."
+            f"Column '{values.name}' is a time of day, which has no {unit}. Use 'minute' or 'hour'."
         )
     seconds = _CLOCK[unit]
     keys, nodes = dense(values.to_physical().to_numpy() // (seconds * 10**9))

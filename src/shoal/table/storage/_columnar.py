@@ -1,4 +1,4 @@
-"""Parquet, Feather and Arrow: columns with their types, from files and from database drivers."""
+"""Read Parquet, Feather and Arrow: typed columns from files and from database drivers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from shoal.table.storage._header import check_names
 from shoal.table.storage._types import Fields
 from shoal.table.storage.inference._infer import infer_number
 
-#: Under which names others write what a column means.
+#: Metadata keys under which programs store the meaning of a column.
 _LABELS: Final = (b"label", b"description", b"comment")
 _UNNAMED_INDEX: Final = re.compile(r"__index_level_\d+__")
 
@@ -36,7 +36,7 @@ def read_parquet(path: Path, without: Container[str] = ()) -> list[Fields]:
         found = _from_dictionaries(path, [name for name in repeating if name in names])
         others = [schema.names.index(name) for name in names if name not in found]
         if others:
-            # polars itself decodes the pages: through Arrow text would be held twice
+            # decoded by polars, because going through Arrow would hold text twice
             frame = pl.read_parquet(path, columns=others, glob=False, hive_partitioning=False)
             found |= {column.name: Fields(column) for column in frame}
     except (
@@ -51,7 +51,7 @@ def read_parquet(path: Path, without: Container[str] = ()) -> list[Fields]:
 
 
 def column_labels(path: Path) -> dict[str, str]:
-    """What the columns of a Parquet file are said to mean, in the file itself; else nothing."""
+    """The meanings of the columns that a Parquet file itself contains."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -59,16 +59,16 @@ def column_labels(path: Path) -> dict[str, str]:
         schema = pq.read_schema(path)
     except (pa.ArrowException, OSError, UnicodeError):
         return {}
-    said = {name: schema.field(at).metadata or {} for at, name in enumerate(schema.names)}
+    metadata = {name: schema.field(at).metadata or {} for at, name in enumerate(schema.names)}
     found = {
         name: next((facts[key] for key in _LABELS if key in facts), b"")
-        for name, facts in said.items()
+        for name, facts in metadata.items()
     }
     return {name: text.decode(errors="replace") for name, text in found.items() if text}
 
 
 def _in_dictionaries(file: Any) -> list[str]:
-    """The columns of text that a Parquet file has in dictionaries, with small numbers in rows."""
+    """The text columns that a Parquet file stores compactly, as dictionaries."""
     import pyarrow as pa
 
     about, schema = file.metadata, file.schema_arrow
@@ -96,10 +96,10 @@ def _from_dictionaries(path: Path, names: Sequence[str]) -> dict[str, Fields]:
         return {}
     found = {}
     with pq.ParquetFile(path, read_dictionary=list(names)) as file:
-        for name in names:  # one by one: each is narrow once it is read
+        for name in names:  # one at a time, as a column takes less memory once it is read
             column = file.read(columns=[name])[name].unify_dictionaries()
             column.validate(full=True)
-            # by polars: what Arrow has for the same would import pandas
+            # with polars, because Arrow's function for this imports pandas
             texts = pl.Series(name, column.chunk(0).dictionary, dtype=pl.String)
             labels = pl.concat([pl.Series(chunk.indices) for chunk in column.chunks])
             if labels.null_count():
@@ -113,7 +113,7 @@ def read_arrow(path: Path) -> list[Fields]:
     """Read a Feather file (version 1 or 2), an Arrow file or an Arrow stream."""
     import pyarrow as pa
 
-    # not polars: on a damaged file its reader can end the whole process
+    # not with polars, whose reader can end the whole process on a damaged file
     try:
         table = _arrow_table(path)
         table.validate(full=True)
@@ -132,16 +132,16 @@ def _arrow_table(path: Path) -> Any:
         magic = file.read(6)
     if magic.startswith(b"FEA1"):
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # of files that others wrote
+            warnings.simplefilter("ignore", DeprecationWarning)  # others wrote the file
             return pyarrow.feather.read_table(path, memory_map=False)
-    # not mapped into memory: a file that shrinks under the map would end the process
+    # not mapped into memory, because a file that shrinks meanwhile would end the process
     with pa.OSFile(str(path)) as file:
         opened = pa.ipc.open_file if magic == b"ARROW1" else pa.ipc.open_stream
         return opened(file).read_all()
 
 
 def _unnamed_indexes(schema: Any) -> list[str]:
-    """Columns that pandas made of an index without a name."""
+    """Columns that pandas made from an index without a name."""
     try:
         noted = json.loads((schema.metadata or {}).get(b"pandas", b"{}"))
         indexes = noted.get("index_columns", [])
@@ -153,16 +153,16 @@ def _unnamed_indexes(schema: Any) -> list[str]:
 
 def _damaged(path: Path, kind: str) -> ReadError:
     return ReadError(
-        f"'{path}' is not a {kind} file, or it is damaged; write it again, or say what it is "
-        "with format=."
+        f"'{path}' is not a {kind} file, or it is damaged. Write it again, or set its format with "
+        "format=."
     )
 
 
-# -- from Arrow tables, which files and database drivers give, to frames
+# -- frames from Arrow tables, which files and database drivers return
 
 
 def frame_from_arrow(table: Any, called: str) -> pl.DataFrame:
-    """The frame of an Arrow table whose column names are different."""
+    """The frame of an Arrow table whose column names are all different."""
     columns = []
     odd = []
     for name, column in zip(table.column_names, table.columns, strict=True):
@@ -173,8 +173,8 @@ def frame_from_arrow(table: Any, called: str) -> pl.DataFrame:
             columns.append(series)
     if odd:
         raise ReadError(
-            f"{called} has columns of a type that Shoal does not read ({quoted(odd)}); leave them "
-            "out or turn them into text or numbers first (in a query: CAST(... AS text))."
+            f"{called} has columns of a type that Shoal does not read: {quoted(odd)}. Leave them "
+            "out, or convert them to text or numbers first (in a query: CAST(... AS text))."
         )
     return pl.DataFrame(columns)
 

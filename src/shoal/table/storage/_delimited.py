@@ -1,4 +1,4 @@
-"""CSV, TSV and the like: text in lines, fields between delimiters."""
+"""Read CSV, TSV and similar files: text in lines, with fields between delimiters."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ from shoal.table.storage._text import (
     western_text,
 )
 from shoal.table.storage._types import Fields, check_recorded_names, column_of, in_recorded_type
-from shoal.table.storage.inference._dates import doubts_in_words, is_empty, read_said_dates
+from shoal.table.storage.inference._dates import doubts_in_words, is_empty, read_formatted_dates
 from shoal.table.storage.inference._infer import FIRST, Spelling, first_texts, infer_types
 
 _SAMPLE: Final = 1 << 18
-#: The share of different texts in the sample beyond which coding costs more than it saves.
+#: The share of distinct texts in the sample above which coding costs more than it saves.
 _MOST_DIFFERENT: Final = 0.9
 
 
 @dataclass(frozen=True)
 class TextFile:
-    """A file of delimited text that has been looked at, and is parsed once."""
+    """A file of delimited text whose shape is known, and which is parsed once."""
 
     path: Path
     text: Text
@@ -60,9 +60,9 @@ class TextFile:
         likely: str = ",",
         skip_lines: int | None = 0,
     ) -> TextFile:
-        """ReadError if the file is no text, or its records do not fit together.
+        """Open a file; ReadError if it is not text or its records do not fit together.
 
-        Lines above the names are looked for where nothing is said about them.
+        If ``skip_lines`` is None, lines above the names are detected.
         """
         check_delimiter(delimiter)
         text = load_text(path, encoding)
@@ -90,9 +90,9 @@ class TextFile:
         return self.shape.names
 
     def fields(self, missing_values: Sequence[str] = ()) -> list[Fields]:
-        """The columns as they stand in the file, named by their positions."""
+        """The columns of the file, unchanged and named by their positions."""
         types, missing = self._types(), [value for value in missing_values if value]
-        # polars forgets the numbers of categories that no column has
+        # polars forgets the codes of categories as soon as no column uses them
         known = [pl.Series([], dtype=dtype) for dtype in types]
         parts: list[pl.DataFrame] = []
         for source in self._parts():
@@ -102,12 +102,14 @@ class TextFile:
             parts.append(part)
         frame = pl.concat(parts, how="vertical_relaxed") if parts else pl.DataFrame()
         if frame.height != self.shape.records or frame.width != len(types):
-            raise ReadError(f"'{self.path}' cannot be parsed as text in lines with delimiters.")
+            raise ReadError(
+                f"'{self.path}' cannot be parsed as delimited text. Check its format and delimiter."
+            )
         del parts
         return [Fields.of(*column) for column in zip(frame, known, strict=True)]
 
     def _parts(self) -> Iterator[bytes]:
-        """The text in parts of whole records, so that the parser holds little of it at once."""
+        """The text in parts of whole records, so that parsing takes little memory."""
         if self.shape.blank_lines:
             yield without_blank_lines(self.text, self.shape)
             return
@@ -119,15 +121,14 @@ class TextFile:
     def _parsed(
         self, source: bytes, types: list[pl.DataType], missing_values: list[str], *, header: bool
     ) -> pl.DataFrame | None:
-        """All columns as text, those of categories by number; None if polars refuses: its reasons
-        quote cells."""
+        """All columns, categories as their codes; None if polars fails; its messages quote cells."""
         try:
             frame = pl.read_csv(
                 source,
                 has_header=header,
                 separator=self.shape.delimiter,
                 quote_char='"' if self.shape.quoted else None,
-                # not by names that come twice or that polars reads as patterns, such as ^a$
+                # positions, because names may repeat, and polars reads ^a$ as a pattern
                 new_columns=[str(at) for at in range(len(self.names))],
                 schema_overrides=types,
                 null_values=missing_values or None,
@@ -142,7 +143,7 @@ class TextFile:
         return frame.cast({name: _narrowest(most) for name, most in largest.items()})
 
     def _types(self) -> list[pl.DataType]:
-        """Categories of its own for a column whose first texts repeat, texts for others."""
+        """Separate categories for each column whose first texts repeat; text for the others."""
         rows = sample_rows(self.text, self.shape.delimiter, _SAMPLE)[1:]
         seen = zip(*rows, strict=False) if rows else ()
         few = [len(set(texts)) <= _MOST_DIFFERENT * len(rows) for texts in seen]
@@ -162,7 +163,7 @@ def _narrowest(most: int | None) -> pl.DataType:
 def read_delimited(
     path: Path, options: ReadOptions, *, likely: str = ","
 ) -> tuple[list[Column], Manner]:
-    """Read delimited text; types are guessed from all values."""
+    """Read delimited text; types are inferred from all values."""
     state = file_state(path)
     file = TextFile.open(path, options.encoding, options.delimiter, likely, options.skip_lines)
     if options.header and all(map(str.strip, file.names)):
@@ -173,7 +174,7 @@ def read_delimited(
     labels = [column.labels for column in fields]
     texts = [column.texts for column in fields]
     samples = [first_texts(column.head(FIRST)) for column in fields]
-    del fields  # texts are let go one by one
+    del fields  # so that texts are freed one by one
     if "" in options.missing:
         texts, samples = list(map(_without_empty, texts)), list(map(_without_empty, samples))
     used = [at for at, name in enumerate(file.names) if name.strip() or not is_empty(texts[at])]
@@ -181,7 +182,7 @@ def read_delimited(
     if dropped:
         texts, samples = ([each[at] for at in used] for each in (texts, samples))
         labels = [labels[at] for at in used]
-    said = read_said_dates(names, texts, options.date_formats or {}, f"'{path}'")
+    formatted = read_formatted_dates(names, texts, options.date_formats or {}, f"'{path}'")
     spelling = infer_types(
         texts,
         samples,
@@ -191,7 +192,7 @@ def read_delimited(
     )
     columns = [column_of(*column) for column in zip(names, texts, labels, strict=True)]
     if not options.header:
-        # first: what is said about names may quote them
+        # first, because other messages may quote the names
         check_header(names, columns, f"The first line of '{path}'")
     check_names(names, f"'{path}'")
     formats = {names[at]: format for at, format in spelling.date_formats.items()}
@@ -202,7 +203,7 @@ def read_delimited(
         decimal=spelling.decimal,
         thousands=spelling.thousands,
         skip_lines=file.skipped or options.skip_lines,
-        date_formats=said | formats or None,
+        date_formats=formatted | formats or None,
     )
     notes = _notes(file, options, spelling, names, dropped)
     return columns, Manner(found, marked=file.text.marked, notes=tuple(notes))
@@ -211,28 +212,28 @@ def read_delimited(
 def _notes(
     file: TextFile, options: ReadOptions, spelling: Spelling, names: Sequence[str], dropped: int
 ) -> Iterator[str]:
-    """What was found out and may be wrong, and what nobody can find out."""
+    """Notes on what was detected and may be wrong, and on what is ambiguous."""
     if file.text.origin == WESTERN and options.encoding is None:
         yield (
-            f"The file is not UTF-8 and looks like {WESTERN}, so it was read so; where letters "
-            "are wrong, name its encoding (--encoding)."
+            f"The file is not UTF-8 and was read as {WESTERN}, which it looks like. If letters "
+            "are wrong, set the encoding (--encoding)."
         )
     if file.skipped and options.skip_lines is None:
         yield (
-            f"Lines above the names of the columns were left out: {file.skipped}; --skip-lines "
-            "says how many there are."
+            f"Lines above the column names were skipped: {file.skipped}. Use --skip-lines to "
+            "change this."
         )
     if dropped:
         yield (
-            f"{dropped} column{'s' * (dropped > 1)} without a name and without a value "
+            f"{dropped} column{'s' * (dropped > 1)} without a name or any value "
             f"{'were' if dropped > 1 else 'was'} left out."
         )
     yield from doubts_in_words({names[at]: doubt for at, doubt in spelling.doubts.items()})
     if spelling.open_numbers:
         yield (
-            f"In {quoted(names[at] for at in spelling.open_numbers)} nobody can tell whether 1,234 "
-            "is a thousand and more or a fraction: read as text, until --thousands ',' or "
-            "--decimal ',' tells it."
+            f"In {quoted(names[at] for at in spelling.open_numbers)}, a number such as 1,234 may "
+            "be a whole number or a decimal fraction, so the column was read as text. Use "
+            "--thousands ',' or --decimal ','."
         )
 
 
@@ -247,7 +248,7 @@ def recorded_columns(
     formulas: Formulas,
     decimal: str = ".",
 ) -> list[Column]:
-    """The columns of a file that :func:`write_frame` wrote, in the types that were recorded."""
+    """The columns of a file that :func:`write_frame` wrote, in the recorded types."""
     called = f"'{file.path}'"
     check_names(file.names, called)
     neutralised = formulas == "neutralise"
@@ -262,7 +263,7 @@ def recorded_columns(
         if marked and dtype == pl.String:
             texts = restored(texts)
         if decimal == "," and (dtype.is_float() or dtype.is_decimal()):
-            # a point would be another spelling of the same number
+            # the swap makes a decimal point invalid, as it was not written
             texts = texts.str.replace_many([",", "."], [".", ","])
         values = in_recorded_type(texts.alias(name), dtype, called)
         columns.append(column_of(name, values, column.labels))

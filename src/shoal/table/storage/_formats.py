@@ -1,4 +1,4 @@
-"""The file formats that Shoal reads and writes, and how a name tells them."""
+"""The file formats that Shoal reads and writes, and the file names they use."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 
 from shoal.errors import InputError, ReadError, did_you_mean, quoted
 
-#: Format → the endings of the file names that it goes by; the first is the one that is written.
+#: Format → its file name extensions; the first one is used for writing.
 FORMATS: Final[dict[str, tuple[str, ...]]] = {
     "csv": (".csv", ".txt"),
     "tsv": (".tsv", ".tab"),
@@ -18,19 +18,19 @@ FORMATS: Final[dict[str, tuple[str, ...]]] = {
     "xlsx": (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"),
 }
 
-#: The formats that are text in lines, and what stands between their fields.
+#: The text formats, and the delimiter of each.
 DELIMITER_OF: Final[dict[str, str]] = {"csv": ",", "tsv": "\t"}
 
-#: What may stand between the fields of a text that is written.
+#: The delimiters for writing text.
 DELIMITERS: Final = (",", ";", "\t", "|")
 
-#: The encodings that text is written in.
+#: The encodings for writing text.
 ENCODINGS: Final = (
     *("utf-8", "utf-8-sig", "utf-16", "cp1250", "cp1251", "cp1252", "cp1253", "cp1254", "cp1257"),
     *("iso8859-1", "iso8859-2", "iso8859-15"),
 )
 
-#: Endings of compressed text files; what comes before them tells the format.
+#: Extensions of compressed text files; the extension before them shows the format.
 COMPRESSIONS: Final[dict[str, str]] = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2"}
 
 #: Other names of formats.
@@ -38,7 +38,7 @@ ALIASES: Final[dict[str, str]] = {"feather": "arrow", "ipc": "arrow", "excel": "
 
 
 def format_of(path: str | os.PathLike[str]) -> str:
-    """The format that the name of a file stands for."""
+    """The format that the name of a file shows."""
     name = Path(path).name.lower()
     stem = name
     for ending in COMPRESSIONS:
@@ -48,14 +48,14 @@ def format_of(path: str | os.PathLike[str]) -> str:
             return format_name
     known = ", ".join(ending for endings in FORMATS.values() for ending in endings)
     raise ReadError(
-        f"The name '{os.fspath(path)}' does not tell a format that Shoal knows; "
-        f"known endings are {known} (text also with .gz, .zst or .bz2), "
-        f"or say it with format=, one of {quoted(FORMATS)}."
+        f"The file name '{os.fspath(path)}' does not end in a known extension. "
+        f"Known extensions are {known} (text also with .gz, .zst or .bz2). "
+        f"Otherwise, set format= to one of {quoted(FORMATS)}."
     )
 
 
 def check_format(name: str) -> str:
-    """The format by its name or an alias, else InputError with the nearest."""
+    """The format with this name or alias; InputError with the nearest name if there is none."""
     known = ALIASES.get(name, name)
     if known not in FORMATS:
         raise InputError(f"There is no format '{name}'. {did_you_mean(name, FORMATS)}")
@@ -64,7 +64,7 @@ def check_format(name: str) -> str:
 
 @dataclass(frozen=True)
 class Dialect:
-    """How text is written: between fields, in numbers, and in which encoding."""
+    """How text is written: its delimiter, decimal mark and encoding."""
 
     delimiter: str = ","
     decimal: str = "."
@@ -74,12 +74,12 @@ class Dialect:
         for name, known in (("delimiter", DELIMITERS), ("encoding", ENCODINGS)):
             if getattr(self, name) not in known:
                 raise InputError(
-                    f"A release cannot be written with the {name} {getattr(self, name)!r}; known "
-                    f"are {quoted(map(repr, known), limit=20)}."
+                    f"A release cannot be written with the {name} {getattr(self, name)!r}. "
+                    f"Use one of {quoted(map(repr, known), limit=20)}."
                 )
         if self.decimal not in (".", ",") or self.decimal == self.delimiter:
             raise InputError(
-                f"A release cannot be written with the decimal mark {self.decimal!r} and with "
-                f"{self.delimiter!r} between fields; take '.' or ',', and something else between "
-                "fields."
+                f"A release cannot be written with the decimal mark {self.decimal!r} and the "
+                f"delimiter {self.delimiter!r}. Use '.' or ',' as decimal mark and a different "
+                "delimiter."
             )

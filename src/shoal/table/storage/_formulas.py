@@ -1,12 +1,12 @@
-"""Texts that a spreadsheet would run as formulas, and the apostrophe that makes them texts again.
+"""Texts that a spreadsheet would run as formulas, and the apostrophe that prevents it.
 
 A spreadsheet runs a field of a text file that begins with =, +, - or @ (OWASP, CSV injection;
-CWE-1236). An apostrophe before it prevents that. A field is also cut where the reader expects
-another delimiter, so what follows a semicolon, a tab or a line end inside a text gets one too. A
-text that is a signed number, such as -5 or +49 170, has nothing to run and stays as it is.
+CWE-1236). An apostrophe before it prevents that. A program that expects another delimiter splits
+fields elsewhere, so the part of a text after a semicolon, a tab or a line end gets an apostrophe
+too. A signed number, such as -5 or +49 170, contains nothing to run and stays unchanged.
 
-Nothing is lost: texts that already have apostrophes there get one more, so two different texts
-stay different, and :func:`restored` gives back what was.
+Nothing is lost. Texts that already begin with apostrophes get one more, so different texts stay
+different, and :func:`restored` returns the original.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from typing import Final, Literal
 import numpy as np
 import polars as pl
 
-#: What is done with texts that a spreadsheet would run.
+#: What to do with texts that a spreadsheet would run.
 Formulas = Literal["neutralise", "keep"]
 
-_CELL: Final = r"(^|[;\t\r\n])"  # where some reader begins a cell
-_BLANKS: Final = r'[\s"\x{feff}&&[^\t\r\n]]*'  # what some readers take off first
+_CELL: Final = r"(^|[;\t\r\n])"  # where a cell begins for some program
+_BLANKS: Final = r'[\s"\x{feff}&&[^\t\r\n]]*'  # what some programs strip first
 _SIGN: Final = r"[=+\-@＝＋－＠]"
-_BREAK: Final = r"[\t\r\n]"  # taken off too, where a field begins with it
+_BREAK: Final = r"[\t\r\n]"  # stripped too, at the beginning of a field
 _DIGITS: Final = r"(?:[0-9]+(?:[ .,'\x{a0}\x{202f}][0-9]+)*[.,]?|[.,][0-9]+)"
 _NUMBER: Final = rf"[+\-](?:[+\-]*|\s?{_DIGITS}(?:[eE][+\-]?[0-9]+)?\s?%?)"
 _NUMBER_CELL: Final = rf"{_CELL}('*{_BLANKS}{_NUMBER}{_BLANKS}(?:$|[;\t\r\n]))"
-_MARK: Final = "\0"  # in no text that a text file can hold
+_MARK: Final = "\0"  # never occurs in a text file
 
 
 def running(column: pl.Series) -> pl.Series:
-    """Where a text would run as a formula."""
+    """Which texts would run as a formula."""
     if not may_run([column]):
         if not column.null_count():
             return pl.Series(column.name, np.zeros(len(column), np.bool_))
@@ -49,7 +49,7 @@ def neutralised(column: pl.Series) -> pl.Series:
 
 
 def restored(column: pl.Series) -> pl.Series:
-    """The texts that :func:`neutralised` was given."""
+    """The texts before :func:`neutralised`."""
     if not may_run([column]):
         return column
     found = _marked(column).str.replace_all(f"{_CELL}'('*{_BLANKS}{_SIGN})", "${1}${2}")
@@ -57,9 +57,9 @@ def restored(column: pl.Series) -> pl.Series:
 
 
 def may_run(columns: Iterable[pl.Series]) -> bool:
-    """Whether any text begins a cell with a sign, after apostrophes or not; most do not.
+    """Whether any cell in any text begins with a sign, possibly after apostrophes; most do not.
 
-    To ask for many columns at once takes hardly longer than for one.
+    Checking many columns at once takes hardly longer than checking one.
     """
     texts = [column.alias("") for column in columns]
     if not texts:
@@ -69,8 +69,8 @@ def may_run(columns: Iterable[pl.Series]) -> bool:
 
 
 def _marked(column: pl.Series) -> pl.Series:
-    """With a mark before each number, so that it is not taken for the beginning of a formula."""
-    # two numbers side by side share the delimiter between them: each time every other is found
+    """The texts with a mark before each number, so that its sign does not look like a formula."""
+    # two adjacent numbers share a delimiter, so each pass finds every other one
     once = column.str.replace_all(_NUMBER_CELL, f"${{1}}{_MARK}${{2}}")
     return once.str.replace_all(_NUMBER_CELL, f"${{1}}{_MARK}${{2}}")
 

@@ -1,12 +1,13 @@
-"""Whether the first line holds the names of the columns, or the first record of a file without any.
+"""Whether the first line holds column names, or the first record of a file without names.
 
-Column names reach a release as they are, so a record that is taken for them would be published. A
-field of the first line is suspicious if it could stand in its column: a number above numbers, a
-date above dates, an e-mail address above others, a code without letters above such codes. One such
-field is enough to refuse the file. A text that its column holds too is suspicious only if no number
-or date has a word above it, and if half of the text columns with repeated values are like that:
-real tables name a column by one of its answers. They also name columns by years, which pass unless
-years stand under them or all names are numbers.
+Column names are released unchanged, so a record that is mistaken for names would be published. A
+field of the first line is suspicious if it could be a value of its column: a number above numbers,
+a date above dates, an e-mail address above others, a code without letters above such codes. One
+such field is enough to refuse the file. A text that is also a value of its column is suspicious
+only if no column of numbers or dates has a word as its name, and if this is true of at least half
+of the text columns with repeated values, because real tables name columns after one of their
+answers. Real tables also have years as names; those pass unless the column holds years or all names
+are numbers.
 """
 
 from __future__ import annotations
@@ -31,27 +32,28 @@ _MOST_TITLES: Final = 20
 
 
 def check_names(names: Sequence[str | None], called: str) -> None:
-    """ReadError if a column has no name, or one that another column has too."""
+    """ReadError if a column has no name or shares its name with another."""
     empty = [str(at) for at, name in enumerate(names, 1) if name is None or not name.strip()]
     if empty:
         raise ReadError(
-            f"{called} has no name for column number {', '.join(empty[:12])} of {len(names)} "
-            "(an index that was written along, or a title above the names, perhaps); name every "
-            "column, leave it out, or skip lines above the names with skip_lines=."
+            f"{called} has no name for column number {', '.join(empty[:12])} of {len(names)}. "
+            "It may be an exported index, or a title may stand above the names. Name every "
+            "column, remove unnamed ones, or skip lines above the names with skip_lines=."
         )
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
         raise ReadError(
-            f"{called} names {quoted(twice)} more than once; give every column a name of its own."
+            f"{called} has more than one column with the name {quoted(twice)}. Give every column "
+            "its own name."
         )
 
 
 def title_rows(rows: Sequence[Sequence[str | None]]) -> int:
-    """How many rows above the names are titles, where that is clear; else 0.
+    """How many rows above the names are titles, or 0 if this is not clear.
 
-    A title is alone in its row. Below it each row is as wide as the names, of which there are at
-    least three, all different; and some of them is a word above numbers or dates. Otherwise a
-    first record might be taken for names.
+    A title is alone in its row. All rows below it have as many cells as there are names. There are
+    at least three names, all different, and at least one is a word above numbers or dates.
+    Otherwise a record could be mistaken for the names.
     """
     first = next((at for at, row in enumerate(rows) if len(_filled(row)) > 1), 0)
     if not 0 < first <= _MOST_TITLES or len(rows) < first + 2:
@@ -96,27 +98,27 @@ def check_header(names: Sequence[str | None], columns: Sequence[Column], called:
     if suspicious:
         raise ReadError(
             f"{called} looks like a record, not like column names ({suspicious} of {len(names)} "
-            "fields are numbers, dates, e-mail addresses or repeat a value of their column); add a "
-            "line of names, or say header=True (--header) if these are names."
+            "fields are numbers, dates, e-mail addresses or repeat a value of their column). Add a "
+            "line of names. If these are names, use header=True (--header)."
         )
 
 
 def _is_word(name: str) -> bool:
-    """Whether a name can be no number, date or boolean, nor say that one is missing."""
+    """Whether a name cannot be a number, a date, a boolean or a missing value."""
     bare = name.strip().lower()
     letters = any(map(str.isalpha, bare))
     return letters and bare not in ("true", "false", "na", "n/a", "nan", "null", "none")
 
 
 def _values(column: Column) -> pl.Series:
-    """The values of a column, called by nothing that polars would read as a pattern."""
+    """The values of a column, without a name, which polars could read as a pattern."""
     values = column.codes.levels if column.is_coded else column.series
     values = values.alias("")
     return values.drop_nulls() if values.null_count() else values
 
 
 def _repeats(name: str, values: pl.Series) -> bool:
-    """Whether a text column holds its name, and not only that, as an answer to tick does."""
+    """Whether a text column holds its own name and other values; a checkbox holds only its name."""
     if values.dtype != pl.String:
         return False
     same = values == name
@@ -124,7 +126,7 @@ def _repeats(name: str, values: pl.Series) -> bool:
 
 
 def _is_value(name: str, column: pl.Series) -> bool:
-    """Whether a name is of the kind that its column holds, and so may be one more value."""
+    """Whether a name has the form of the values of its column, and so may be a value."""
     bare, dtype = name.strip(), column.dtype
     if dtype == pl.Boolean:
         return bare.lower() in ("true", "false")

@@ -1,4 +1,4 @@
-"""From a file or a database to a table."""
+"""Read a table from a file or a database."""
 
 from __future__ import annotations
 
@@ -69,32 +69,33 @@ def read(
     source : path or URI
         A file, or ``sqlite:///file``, ``duckdb:///file`` or ``postgresql://user@host/database``.
     roles : Roles, optional
-        Which column plays which part.
+        The roles of the columns.
     query : str, optional
         The SQL query, for a database.
     format : str, optional
-        The format of the file, where its name does not tell.
+        The format of the file, if its name does not show it.
     delimiter, encoding, decimal, thousands : str, optional
-        How a CSV file is written, where it is not to be found out.
+        How a CSV file is written, if this cannot be detected.
     missing_values : sequence of str, optional
-        What stands for a missing value in a CSV file, beside an empty field, NA, N/A, NaN and NULL.
+        Texts of a CSV file that mean a missing value, in addition to an empty field, NA, N/A, NaN
+        and NULL.
     only_missing_values : sequence of str, optional
-        What stands for one instead of these.
+        Texts that mean a missing value, instead of the usual ones.
     sheet : str or int, optional
         The sheet of an Excel file, by name or by number from 1.
     header : bool, optional
-        True if the first line of a text or sheet holds column names, whatever they look like. If
-        not given, a first line that looks like a record is refused.
+        True if the first line of a text or sheet holds column names, whatever they look like. By
+        default, a first line that looks like a record is refused.
     skip_lines : int, optional
-        How many lines stand above the names, where that is not to be found out.
+        The number of lines above the names, if this cannot be detected.
     date_formats : str or mapping, optional
-        How dates are written where nobody can tell, such as ``"%d/%m/%Y"``: the format of all
-        columns that fit it, or a mapping from columns to their formats.
+        How ambiguous dates are written, such as ``"%d/%m/%Y"``: one format for all columns that
+        fit it, or a mapping from columns to formats.
 
     Returns
     -------
     Table
-        ``table.manner`` says how it was read, and what was found out about the file.
+        ``table.manner`` describes how the source was read and what was detected.
 
     Examples
     --------
@@ -106,7 +107,7 @@ def read(
     """
     from shoal.table._table import Table
 
-    check_path(source, "sh.read", "A frame becomes a table by sh.Table(frame, roles).")
+    check_path(source, "sh.read", "To make a table from a frame, use sh.Table(frame, roles).")
     options = {
         "query": query,
         "format": format,
@@ -132,12 +133,12 @@ def read_source(
 ) -> tuple[pl.DataFrame | list[Column], Manner]:
     """The frame or the columns of a file or a database, with the options of :func:`read`.
 
-    With the ``schema`` and ``formulas`` of a file that :func:`write_frame` wrote, what was written
-    comes back, or ReadError says that it does not fit.
+    With the ``schema`` and ``formulas`` of a file that :func:`write_frame` wrote, the result equals
+    what was written. If the file does not fit them, ReadError is raised.
     """
     given = {name: value for name, value in options.items() if value is not None}
     if given.get("header") is False:
-        raise ReadError("A table needs column names; add a line of names and leave header= out.")
+        raise ReadError("A table needs column names. Add a line of names, and leave out header=.")
     if isinstance(source, str) and _URI.match(source):
         from shoal.table.storage._sql import read_sql
 
@@ -148,9 +149,9 @@ def read_source(
     refuse_others([name for name in given if name == "query"], (), f"a file of format {format}")
     if "schema" in given:
         return _written_file(path, format, given), Manner(ReadOptions(format=format))
-    said = ReadOptions.from_dict(given | {"format": format})
-    said.check_for(format)
-    found, manner = _read_file(path, format, said)
+    reading = ReadOptions.from_dict(given | {"format": format})
+    reading.check_for(format)
+    found, manner = _read_file(path, format, reading)
     return _without_patterns(found, f"'{path}'"), manner
 
 
@@ -165,7 +166,7 @@ def _read_file(
 
 
 def _written_file(path: Path, format: str, options: dict[str, Any]) -> pl.DataFrame | list[Column]:
-    """What :func:`write_frame` wrote, in the types that were recorded."""
+    """A file that :func:`write_frame` wrote, in the recorded types."""
     dtypes = dtypes_of(options["schema"])
     if format in DELIMITER_OF:
         delimiter = options.get("delimiter", DELIMITER_OF[format])
@@ -180,7 +181,7 @@ def _written_file(path: Path, format: str, options: dict[str, Any]) -> pl.DataFr
 
 
 def _plain(fields: Sequence[Fields]) -> pl.DataFrame | list[Column]:
-    """The columns, coded where the file has dictionaries; a frame if types are to be changed."""
+    """The columns, coded if the file has dictionaries; a frame if types have to change."""
     columns = [column_of(one.texts.name, one.texts, one.labels) for one in fields]
     others = [one.texts for one in fields if one.labels is None]
     if len(others) < len(fields):
@@ -191,14 +192,14 @@ def _plain(fields: Sequence[Fields]) -> pl.DataFrame | list[Column]:
 
 
 def read_columnar(path: Path, format: str) -> list[Fields]:
-    """A Parquet, Feather or Arrow file, in the types that it has."""
+    """The columns of a Parquet, Feather or Arrow file, in its own types."""
     return read_parquet(path) if format == "parquet" else read_arrow(path)
 
 
 def in_recorded_types(
     fields: Sequence[Fields], dtypes: Mapping[str, pl.DataType], called: str
 ) -> list[Column]:
-    """The columns of a file in the types that were recorded; ReadError if they do not fit."""
+    """The columns of a file in the recorded types; ReadError if they do not fit."""
     check_recorded_names([column.texts.name for column in fields], dtypes, called)
     columns = []
     for column in fields:
@@ -209,13 +210,13 @@ def in_recorded_types(
 
 
 def _without_patterns(found: Found, called: str) -> Found:
-    """What was read; ReadError if polars would take a name for a pattern of names."""
+    """Return the argument; ReadError if polars would read a column name as a pattern."""
     names = (column.name for column in found)
     odd = [name for name in names if name.startswith("^") and name.endswith("$")]
     if odd:
         raise ReadError(
-            f"{called} has column names that begin with ^ and end with $ ({quoted(odd)}), which "
-            "stand for patterns of names; rename these columns."
+            f"{called} has column names that begin with ^ and end with $: {quoted(odd)}. Such "
+            "names are read as patterns. Rename these columns."
         )
     return found
 
@@ -224,17 +225,17 @@ def _file(source: str | os.PathLike[str]) -> Path:
     path = Path(source)
     try:
         if path.is_dir():
-            raise ReadError(f"'{path}' is a folder; give the file in it that holds the table.")
+            raise ReadError(f"'{path}' is a folder. Pass the file in it that contains the table.")
         if not path.exists():
-            raise ReadError(f"There is no file '{path}'; check its name and the current folder.")
+            raise ReadError(f"There is no file '{path}'. Check its name and the current folder.")
         if not path.is_file():
-            raise ReadError(f"'{path}' is not a regular file; give a file that can be read twice.")
+            raise ReadError(f"'{path}' is not a regular file. Pass a file that can be read twice.")
         if path.stat().st_size == 0:
-            raise ReadError(f"'{path}' is empty; a table needs at least its column names.")
+            raise ReadError(f"'{path}' is empty. A table needs at least column names.")
         path.open("rb").close()
     except (OSError, ValueError) as error:
         if isinstance(error, ReadError):
             raise
-        why = getattr(error, "strerror", None) or "its name is not one of a file"
+        why = getattr(error, "strerror", None) or "its name is not a valid file name"
         raise ReadError(f"'{path}' cannot be opened: {why}.") from None
     return path

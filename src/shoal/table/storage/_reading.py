@@ -1,4 +1,4 @@
-"""How a source is read: what is said about it, and what was found out; nothing about its cells."""
+"""How a source is read: the given options and what was detected, without any of its cells."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from shoal.table.storage.inference._dates import EVERY_COLUMN, check_date_format
 from shoal.table.storage.inference._missing import DEFAULT_MISSING
 from shoal.table.storage.inference._numbers import DECIMALS, THOUSANDS
 
-#: What can be said of a file of each format; others have nothing to say.
+#: The options for each format; the other formats have none.
 _OF_TEXT: Final = (
     *("delimiter", "encoding", "decimal", "thousands", "missing_values", "only_missing_values"),
     *("header", "skip_lines", "date_formats"),
@@ -42,30 +42,30 @@ OPTIONS_OF: Final[dict[str, tuple[str, ...]]] = {
 
 @dataclass(frozen=True)
 class ReadOptions(Helpful):
-    """How a source is read: ``[read]`` of a plan. What is not said is found out.
+    """How a source is read: ``[read]`` of a plan. Options that are not given are detected.
 
     Parameters
     ----------
     format : str, optional
         The format of the file.
     delimiter, encoding, decimal, thousands : str, optional
-        How text is written: between fields, its encoding, and the marks in numbers.
+        How text is written: what separates fields, the encoding, and the marks in numbers.
     missing_values : tuple of str, optional
-        What stands for a missing value beside the usual signs.
+        Texts that mean a missing value, in addition to the usual ones.
     only_missing_values : tuple of str, optional
-        What stands for one instead of the usual signs.
+        Texts that mean a missing value, instead of the usual ones.
     sheet : str or int, optional
         The sheet of a workbook, by name or by number from 1.
     header : bool, optional
-        True if the first line holds names, whatever they look like.
+        True if the first line holds column names, whatever they look like.
     skip_lines : int, optional
-        How many lines stand above the names.
+        The number of lines above the names.
     date_formats : mapping of str, optional
-        The format of the dates of a column, such as ``"%d.%m.%Y"``; ``"*"`` stands for all columns
-        that fit it.
+        The date format of each column, such as ``"%d.%m.%Y"``; ``"*"`` stands for all columns that
+        fit it.
     columns : mapping of str, optional
-        The columns that the source had when this was written, with their kinds. They say nothing
-        about reading: a source that has others now is told from the one that was meant.
+        The columns of the source when the options were written, with their kinds. They do not
+        change how the source is read, but reveal that it is a different one.
     """
 
     format: str | None = None
@@ -87,7 +87,7 @@ class ReadOptions(Helpful):
             is_flag = isinstance(value, bool) and name != "sheet"
             wrong = value is not True if kinds == (bool,) else is_flag
             if value is not None and (wrong or not isinstance(value, kinds)):
-                raise ReadError(f"{name!r} cannot be {value!r}; it is {_WORDS[name]}.")
+                raise ReadError(f"{name!r} must be {_WORDS[name]}; got {value!r}.")
         for name in ("missing_values", "only_missing_values"):
             object.__setattr__(self, name, _texts(name, getattr(self, name)))
         if isinstance(self.date_formats, str):
@@ -103,28 +103,29 @@ class ReadOptions(Helpful):
             raise ReadError(f"The decimal mark must be '.' or ','; got {self.decimal!r}.")
         if self.thousands is not None and self.thousands not in THOUSANDS:
             raise ReadError(
-                "The mark between thousands must be a point, a comma, an apostrophe or a space; "
+                "The thousands separator must be a point, a comma, an apostrophe or a space; "
                 f"got {self.thousands!r}."
             )
         if self.thousands is not None and self.thousands == self.decimal:
             raise ReadError(
-                f"{self.decimal!r} cannot be the decimal mark and stand between thousands too."
+                f"{self.decimal!r} cannot be both the decimal mark and the thousands separator. "
+                "Change one of them."
             )
         if self.skip_lines is not None and self.skip_lines < 0:
             raise ReadError(f"'skip_lines' must be 0 or more; got {self.skip_lines}.")
         if self.missing_values is not None and self.only_missing_values is not None:
             raise ReadError(
-                "Give 'missing_values', which are added to the usual signs, or "
-                "'only_missing_values', which replace them; not both."
+                "'missing_values' and 'only_missing_values' cannot be combined. The first adds to "
+                "the usual texts, the second replaces them. Pass one of them."
             )
 
     @classmethod
     def from_dict(cls, given: Mapping[str, Any]) -> ReadOptions:
-        """From plain data; ReadError for what is not known."""
+        """Options from plain data; ReadError for an unknown option."""
         for name in given:
             if name not in cls.__dataclass_fields__:
                 known = did_you_mean(str(name), cls.__dataclass_fields__)
-                raise ReadError(f"There is no way of reading '{name}'. {known}")
+                raise ReadError(f"There is no option '{name}' for reading. {known}")
         return cls(**given)
 
     def _repr_html_(self) -> str:
@@ -132,67 +133,67 @@ class ReadOptions(Helpful):
         return view("How a source is read", listing(("option", "value"), rows))
 
     def to_dict(self) -> dict[str, Any]:
-        """What is said, as plain data."""
+        """The given options as plain data."""
         return {name: _plain(value) for name, value in vars(self).items() if value is not None}
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """All that stands for a missing value."""
+        """All texts that mean a missing value."""
         if self.only_missing_values is not None:
             return self.only_missing_values
         return (*DEFAULT_MISSING, *(self.missing_values or ()))
 
     def over(self, other: ReadOptions | None) -> ReadOptions:
-        """These options, and those of another one where these say nothing."""
+        """These options, completed with those of another set."""
         if other is None:
             return self
-        said = {**other.to_dict(), **self.to_dict()}
+        merged = {**other.to_dict(), **self.to_dict()}
         if self.missing_values is not None:
-            said.pop("only_missing_values", None)
+            merged.pop("only_missing_values", None)
         if self.only_missing_values is not None:
-            said.pop("missing_values", None)
-        if said.get("decimal") == said.get("thousands") is not None:
-            del said["thousands" if self.thousands is None else "decimal"]
+            merged.pop("missing_values", None)
+        if merged.get("decimal") == merged.get("thousands") is not None:
+            del merged["thousands" if self.thousands is None else "decimal"]
         formats = {**(other.date_formats or {}), **(self.date_formats or {})}
-        return ReadOptions(**{**said, **({"date_formats": formats} if formats else {})})
+        return ReadOptions(**{**merged, **({"date_formats": formats} if formats else {})})
 
     def for_file(self, source: str | os.PathLike[str]) -> ReadOptions:
-        """As far as it can be said of a file; a plan may be run on a copy in another format."""
+        """The options that apply to a file, because a plan may run on a copy in another format."""
         try:
-            told: str | None = format_of(source)
+            format: str | None = format_of(source)
         except ReadError:
-            told = self.format
-        if {told, self.format} <= {*DELIMITER_OF}:
-            told = self.format  # a file of either name may be of the other kind
-        return self if told is None else self.fitting(told)
+            format = self.format
+        if {format, self.format} <= {*DELIMITER_OF}:
+            format = self.format  # a .csv file may hold tabs, and a .tsv file commas
+        return self if format is None else self.fitting(format)
 
     def fitting(self, format: str) -> ReadOptions:
-        """As far as it can be said of a format."""
+        """The options that apply to a format."""
         known = (*OPTIONS_OF.get(format, ()), "columns")
-        said = {name: value for name, value in self.to_dict().items() if name in known}
-        return ReadOptions(format=format, **said)
+        kept = {name: value for name, value in self.to_dict().items() if name in known}
+        return ReadOptions(format=format, **kept)
 
     def without(self, names: Iterable[str]) -> ReadOptions:
-        """Without some of it."""
+        """The options without the named ones."""
         return dataclasses.replace(self, **dict.fromkeys(names))
 
     def check_for(self, format: str) -> None:
-        """ReadError where something is said that a format does not have."""
+        """ReadError if an option does not apply to the format."""
         what = {"xlsx": "a workbook"}.get(format, f"a file of format {format}")
         allowed = OPTIONS_OF.get(format, ())
         if allowed is _OF_TEXT:
             what = "a text file"
-        said = self.without(["format", "columns"]).to_dict()
-        refuse_others(said, allowed, what)
+        given = self.without(["format", "columns"]).to_dict()
+        refuse_others(given, allowed, what)
 
 
 def refuse_others(given: Iterable[str], allowed: Sequence[str], what: str) -> None:
-    """ReadError where an option does not belong to a source."""
+    """ReadError if an option does not apply to a source."""
     odd = [name for name in given if name not in allowed]
     if odd:
         raise ReadError(
-            f"The option {quoted(odd)} cannot be given for {what}; "
-            f"its options are {quoted(allowed) if allowed else 'none'}."
+            f"The option {quoted(odd)} does not apply to {what}, whose options are "
+            f"{quoted(allowed) if allowed else 'none'}."
         )
 
 
@@ -213,7 +214,7 @@ _WORDS: Final = {
     "sheet": "the name of a sheet, or its number from 1",
     "header": "true, or left out: a table needs column names",
     "skip_lines": "a whole number",
-    "date_formats": "a format such as '%d.%m.%Y', or a table of columns with theirs",
+    "date_formats": "a format such as '%d.%m.%Y', or a table of columns with their formats",
     "columns": "a table of columns with their kinds",
 }
 
@@ -234,9 +235,9 @@ def _plain(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Manner:
-    """How a source was read, as far as it was said or found out.
+    """How a source was read: the given options and what was detected.
 
-    With ``options`` it is read in the same way again. ``notes`` say what was found out, and what
+    With ``options``, it is read in the same way again. ``notes`` report what was detected and what
     could not be.
     """
 
@@ -246,14 +247,14 @@ class Manner:
     notes: tuple[str, ...] = ()
 
     def dialect(self, format: str) -> Dialect:
-        """How a text file is written like the source, as far as it can be."""
-        said, usual = self.options, Dialect(DELIMITER_OF[format])
-        if said.format not in DELIMITER_OF:
+        """The dialect that writes a text file like the source, as far as possible."""
+        source, usual = self.options, Dialect(DELIMITER_OF[format])
+        if source.format not in DELIMITER_OF:
             return usual
-        alike = said.format == format and said.delimiter in DELIMITERS
-        delimiter = str(said.delimiter) if alike else usual.delimiter
-        decimal = "," if said.decimal == "," and delimiter != "," else "."
-        encoding = "utf-8" if said.encoding == "ascii" else str(said.encoding)
+        alike = source.format == format and source.delimiter in DELIMITERS
+        delimiter = str(source.delimiter) if alike else usual.delimiter
+        decimal = "," if source.decimal == "," and delimiter != "," else "."
+        encoding = "utf-8" if source.encoding == "ascii" else str(source.encoding)
         if encoding not in ENCODINGS or (encoding == "utf-8" and self.marked):
             encoding = "utf-8-sig"
         return Dialect(delimiter, decimal, encoding)

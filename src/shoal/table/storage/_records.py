@@ -1,9 +1,9 @@
 """The shape of delimited text: its delimiter, its header, and whether all records fit together.
 
-polars fills a short record with missing values and renames a column that comes twice; both would
-change a table without a word. So the text is looked at first, exactly, and all of it in one pass:
-whether its bytes are text, what its checksum is, and where records end. What lies between an odd
-and an even quotation mark is quoted, all other line ends and delimiters count.
+polars fills short records with missing values and renames repeated columns; both would silently
+change a table. The whole text is therefore checked first, in one pass: whether its bytes are text,
+its checksum, and where records end. Text between an odd and an even quotation mark is quoted; all
+other line ends and delimiters count.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from shoal.table.storage._formats import DELIMITERS
 from shoal.table.storage._header import title_rows
 from shoal.table.storage._text import Text
 
-_CHUNK: Final = 1 << 20  # stays in the cache while it is looked at in several ways
+_CHUNK: Final = 1 << 20  # stays in the cache while it is checked in several ways
 _SAMPLE: Final = 1 << 16
 _PART: Final = 1 << 25
 _QUOTE, _NEWLINE, _RETURN = b'"\n\r'
@@ -34,7 +34,7 @@ Positions = Integers
 
 @dataclass(frozen=True)
 class Shape:
-    """How a text is cut into records and fields, and what was found when looking at all of it."""
+    """How a text splits into records and fields, and what the pass over the text found."""
 
     delimiter: str
     quoted: bool
@@ -47,7 +47,7 @@ class Shape:
 
 
 def shape_of(text: Text, *, delimiter: str | None, likely: str = ",") -> Shape:
-    """Look at a whole text; ReadError if it is none, or its records do not fit together."""
+    """The shape of a whole text; ReadError if it is not text or its records do not fit together."""
     if delimiter is None:
         delimiter = detected_delimiter(text, likely)
     scan = _Scan(text, delimiter)
@@ -57,7 +57,7 @@ def shape_of(text: Text, *, delimiter: str | None, likely: str = ",") -> Shape:
     parts = [0]
     for piece, start in scan.pieces():
         if start - parts[-1] >= _PART and len(names) > 1:
-            # not of one column, where an empty line at the start would be no record
+            # not for a single column: polars skips an empty line at the start of a part
             parts.append(start)
             text.let_go(start)
         if digest is not None:
@@ -77,7 +77,7 @@ def shape_of(text: Text, *, delimiter: str | None, likely: str = ",") -> Shape:
 
 
 def check_delimiter(delimiter: str | None) -> None:
-    """ReadError if a delimiter that is given cannot be one."""
+    """ReadError if a delimiter is not valid."""
     if delimiter is not None and (len(delimiter.encode()) != 1 or delimiter in '"\r\n\0'):
         raise ReadError(
             "The delimiter must be one ASCII character that is not a quotation mark; got "
@@ -86,7 +86,7 @@ def check_delimiter(delimiter: str | None) -> None:
 
 
 def sample_rows(text: Text, delimiter: str, size: int = _SAMPLE) -> list[list[str]]:
-    """The fields of the first records, that of the names included; none if they cannot be cut."""
+    """The fields of the first records, including the names; empty if they cannot be split."""
     return [row for _, row in _numbered_rows(text, delimiter, size)]
 
 
@@ -104,7 +104,7 @@ def _numbered_rows(text: Text, delimiter: str, size: int) -> list[tuple[int, lis
 
 
 def title_lines(text: Text, delimiter: str | None) -> int:
-    """How many lines of the file stand above the names of the columns, where that is clear."""
+    """How many lines of the file stand above the column names, or 0 if this is not clear."""
     head = text.content[:_SAMPLE]
     first = head.partition(b"\n")[0]
     for candidate in DELIMITERS if delimiter is None else (delimiter,):
@@ -119,7 +119,7 @@ def title_lines(text: Text, delimiter: str | None) -> int:
 
 
 def without_blank_lines(text: Text, shape: Shape) -> bytes:
-    """The text without its empty lines, which polars would take for records."""
+    """The text without its empty lines, which polars would read as records."""
     scan = _Scan(text, shape.delimiter)
     made = io.BytesIO()
     for piece, start in scan.pieces():
@@ -136,7 +136,7 @@ def without_blank_lines(text: Text, shape: Shape) -> bytes:
 
 
 def detected_delimiter(text: Text, likely: str) -> str:
-    """The candidate that cuts most first records into as many fields as the header, and more."""
+    """The delimiter with which most of the first records have as many fields as the header."""
     scores = {}
     for candidate in dict.fromkeys((likely, *DELIMITERS)):
         rows = sample_rows(text, candidate)
@@ -161,12 +161,12 @@ class _Scan:
 
     def __init__(self, text: Text, delimiter: str) -> None:
         self._text, self._delimiter = text, delimiter.encode()
-        #: Whether quotation marks quote: not known before the first of them.
+        #: Whether quotation marks quote fields; None before the first quotation mark.
         self.quoted: bool | None = None
         self._others = bytes(set(range(256)) - {_NEWLINE, ord(delimiter)})
 
     def pieces(self) -> Iterator[tuple[bytes, int]]:
-        """The text in pieces, and where each begins."""
+        """The text in pieces, with the position of each."""
         content, start, size = self._text.content, 0, _CHUNK
         while start < len(content):
             piece = content[start : start + size]
@@ -181,7 +181,7 @@ class _Scan:
             start, size = start + len(piece), _CHUNK
 
     def _is_quoted(self, first: int) -> bool:
-        """Whether any field begins with a quotation mark, given where the first one stands."""
+        """Whether any field begins with a quotation mark; ``first`` is the first mark."""
         content, marks = self._text.content, (b'\n"', self._delimiter + b'"')
         if first == 0 or content[first - 1 : first + 1] in marks:
             return True
@@ -196,7 +196,7 @@ class _Scan:
         return int(ends[-1]) if len(ends) else -1
 
     def regular(self, piece: bytes, width: int) -> int | None:
-        """The number of records, if all have so many fields and none has a quotation mark."""
+        """The number of records, if all have ``width`` fields and none has a quotation mark."""
         if self.quoted and b'"' in piece:
             return None
         bones = piece.translate(None, self._others)
@@ -231,12 +231,12 @@ class _Scan:
             return next(csv.reader(io.StringIO(header, ""), delimiter=delimiter))
         except csv.Error:
             raise ReadError(
-                f"The first line of '{self._text.called}' is no line of column names: one would be "
-                f"longer than {csv.field_size_limit():,} characters."
+                f"The first line of '{self._text.called}' does not hold column names, because one "
+                f"would be longer than {csv.field_size_limit():,} characters."
             ) from None
 
     def _check_quotes(self, octets: npt.NDArray[np.uint8], start: int) -> None:
-        """ReadError where a quotation mark opens within a field or closes before its end."""
+        """ReadError if a quotation mark opens inside a field or closes before its end."""
         may_precede = np.zeros(256, np.bool_)
         may_precede[[ord(self._delimiter), _NEWLINE, _QUOTE]] = True
         may_follow = may_precede.copy()
@@ -250,18 +250,18 @@ class _Scan:
         if len(wrong):
             line = self._text.line(start + int(wrong.min()))
             raise ReadError(
-                f"A quotation mark on line {line} of '{self._text.called}' stands inside a field; "
-                "quote the whole field and double the marks that are part of the text."
+                f"Line {line} of '{self._text.called}' has a quotation mark inside a field. "
+                "Quote the whole field, and double the marks that are part of the text."
             )
         if len(opening) > len(closing):
             line = self._text.line(start + int(opening[-1]))
             raise ReadError(
-                f"A quotation mark in '{self._text.called}' is opened and not closed, the last on "
-                f"line {line}; close it, or double it if it is part of the text."
+                f"'{self._text.called}' has a quotation mark that is not closed; the last mark is "
+                f"on line {line}. Close it, or double it if it is part of the text."
             )
 
     def check_lengths(self, block: _Block, width: int) -> Positions:
-        """Where empty lines end; ReadError for a record with too few or too many fields."""
+        """The ends of empty lines; ReadError for a record with too few or too many fields."""
         wrong = np.flatnonzero(block.delimiters != width - 1)
         if not len(wrong):
             return wrong
@@ -273,10 +273,9 @@ class _Scan:
             line = self._text.line(block.start + int(starts[first]))
             fields = int(block.delimiters[wrong[first]]) + 1
             raise ReadError(
-                f"Line {line} of '{self._text.called}' has {fields} field{'s' * (fields > 1)} "
-                f"where the header has {width}, counted with the delimiter "
-                f"{self._delimiter.decode()!r}; mend the line, give another delimiter=, or say how "
-                "many lines stand above the names with skip_lines=."
+                f"Line {line} of '{self._text.called}' has {fields} field{'s' * (fields > 1)}, but "
+                f"the header has {width} (with the delimiter {self._delimiter.decode()!r}). Fix "
+                "the line, set another delimiter=, or skip lines above the names with skip_lines=."
             )
         return ends
 

@@ -1,6 +1,6 @@
-"""What a file would take of the memory, told before it is read: a small file can hold a huge table.
+"""The memory that a file needs, estimated before it is read; a small file can hold a huge table.
 
-A reader that asks for more memory than there is ends the whole process, and no handler sees it.
+A reader that asks for more memory than is available ends the process without an exception.
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ from typing import BinaryIO, Final
 from shoal.errors import ReadError
 from shoal.table.storage._workbook import extent
 
-#: A view of a text, the widest cell of a frame.
+#: Bytes of a view of a text, the widest cell of a frame.
 _CELL: Final = 16
-#: What forming classes takes for each row: its codes, its class, its key and its risk.
+#: Bytes per row to form classes: its codes, its class, its key and its risk.
 _ROW: Final = 64
-#: A cell of a workbook while it is read.
+#: Bytes of a cell of a workbook while it is read.
 _WORKBOOK_CELL: Final = 64
-#: Reading holds a column twice while it is turned into the recorded type.
+#: Reading holds a column twice while it is converted to the recorded type.
 _COPIES: Final = 2
 _UNKNOWN: Final = 8 << 30
 _FIXED: Final = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "INT96": 12, "FLOAT": 4, "DOUBLE": 8}
-#: A sheet of the same row again and again shrinks to a fiftieth, as each row has its number.
+#: A sheet that repeats one row compresses to only a fiftieth, because each row has its number.
 _RATIO: Final = 200
 
 
 def check_memory(path: Path, format: str) -> None:
-    """ReadError where the table of a file that is not text does not fit the memory that is free."""
-    check_file_size(path)  # first, since all that follows reads some of it
+    """ReadError if the table of a file that is not text does not fit into the free memory."""
+    check_file_size(path)  # first, because the rest reads parts of the file
     try:
         rows, held = _HELD[format](path)
     except ReadError:
@@ -42,13 +42,13 @@ def check_memory(path: Path, format: str) -> None:
 
 
 def check_table_size(path: Path, rows: int, columns: int) -> None:
-    """ReadError where the table of a text file does not fit the memory that is free."""
+    """ReadError if the table of a text file does not fit into the free memory."""
     held = path.stat().st_size + _CELL * (columns + 1) * rows
     _refuse_beyond_memory(path, _COPIES * held + _ROW * rows)
 
 
 def check_file_size(path: Path, copies: int = 1) -> None:
-    """ReadError where a file, or several copies of it, is larger than the memory that is free."""
+    """ReadError if a file, or several copies of it, does not fit into the free memory."""
     _refuse_beyond_memory(path, copies * path.stat().st_size)
 
 
@@ -56,21 +56,21 @@ def _refuse_beyond_memory(path: Path, needed: int) -> None:
     free = available_memory()
     if needed > free:
         raise ReadError(
-            f"'{path.name}' takes about {needed / 2**30:,.1f} GiB of memory, and only "
-            f"{free / 2**30:,.1f} GiB are free; read it on a larger machine."
+            f"'{path.name}' needs about {needed / 2**30:,.1f} GiB of memory, but only "
+            f"{free / 2**30:,.1f} GiB are free. Read it on a larger machine."
         )
 
 
 def available_memory() -> int:
-    """Bytes that this process could still take, as far as the system tells."""
+    """Bytes that this process can still allocate, as far as the system reports."""
     return max(0, min(_free_in_system(), _free_in_group(), _free_in_process()))
 
 
 def _free_in_system() -> int:
     try:
         lines = Path("/proc/meminfo").read_text("ascii").splitlines()
-        told = {line.split(":")[0]: int(line.split()[1]) << 10 for line in lines}
-        return told["MemAvailable"] + told.get("SwapFree", 0)
+        sizes = {line.split(":")[0]: int(line.split()[1]) << 10 for line in lines}
+        return sizes["MemAvailable"] + sizes.get("SwapFree", 0)
     except (OSError, ValueError, LookupError):
         pass
     try:
@@ -80,7 +80,7 @@ def _free_in_system() -> int:
 
 
 def _free_in_group() -> int:
-    """What the control group of a container has left."""
+    """Bytes that the control group of a container has left."""
     group = Path("/sys/fs/cgroup")
     try:
         most = int((group / "memory.max").read_text("ascii"))
@@ -90,7 +90,7 @@ def _free_in_group() -> int:
 
 
 def _free_in_process() -> int:
-    """What ``ulimit -v`` leaves."""
+    """Bytes that ``ulimit -v`` leaves."""
     try:
         import resource
 
@@ -111,8 +111,8 @@ def _of_parquet(path: Path) -> tuple[int, int]:
     for group in range(facts.num_row_groups):
         row_group = facts.row_group(group)
         rows += row_group.num_rows
-        for at in range(row_group.num_columns):
-            column = row_group.column(at)
+        for place in range(row_group.num_columns):
+            column = row_group.column(place)
             values = max(column.num_values, row_group.num_rows)
             width = _FIXED.get(column.physical_type)
             held = _CELL * values + column.total_uncompressed_size
@@ -121,7 +121,7 @@ def _of_parquet(path: Path) -> tuple[int, int]:
 
 
 def _of_arrow(path: Path) -> tuple[int, int]:
-    """The sum of what its buffers say that they hold, and a cell for each row of each column."""
+    """The rows, and the declared sizes of the buffers plus one cell per row and column."""
     import pyarrow as pa
 
     with path.open("rb") as file:
@@ -134,7 +134,7 @@ def _of_arrow(path: Path) -> tuple[int, int]:
 
 
 def _blocks(file: BinaryIO) -> list[tuple[int, int]]:
-    """Where each batch of rows, and each list of a dictionary, begins, and how long its head is."""
+    """The offset and header length of each batch of rows and of each dictionary."""
     end = file.seek(-10, os.SEEK_END)
     (length,) = struct.unpack("<i", file.read(4))
     file.seek(end - length)
@@ -156,14 +156,14 @@ def _of_batch(file: BinaryIO, offset: int, head: int, columns: int) -> tuple[int
         start, length = struct.unpack_from("<qq", batch.content, place)
         if compressed and length >= 8:
             file.seek(offset + head + start)
-            (told,) = struct.unpack("<q", file.read(8))
-            length = max(told, length)
+            (declared,) = struct.unpack("<q", file.read(8))
+            length = max(declared, length)
         total += length
     return rows, total
 
 
 class _Flat:
-    """As much of the FlatBuffers format as it takes to find a number, a table and a vector."""
+    """The part of the FlatBuffers format that is needed to find a number, a table and a vector."""
 
     def __init__(self, content: bytes, at: int) -> None:
         self.content, self.at = content, at
@@ -173,7 +173,7 @@ class _Flat:
         return cls(content, struct.unpack_from("<I", content)[0])
 
     def _place(self, field: int) -> int:
-        """Where a field lies; 0 where the table does not have it."""
+        """The position of a field; 0 if the table does not have it."""
         names = self.at - struct.unpack_from("<i", self.content, self.at)[0]
         (size,) = struct.unpack_from("<H", self.content, names)
         if 4 + 2 * field >= size:
@@ -193,7 +193,7 @@ class _Flat:
         return _Flat(self.content, place + struct.unpack_from("<I", self.content, place)[0])
 
     def structs(self, field: int, size: int) -> range:
-        """The places of the structs in a vector."""
+        """The positions of the structs in a vector."""
         place = self._place(field)
         if not place:
             return range(0)
@@ -203,14 +203,17 @@ class _Flat:
 
 
 def _of_workbook(path: Path) -> tuple[int, int]:
-    """Its parts unpacked, and a cell for each place up to the last row and column of a sheet."""
+    """The size of its unpacked parts, plus a cell for each place up to the last row and column."""
     with zipfile.ZipFile(path) as parts:
         members = parts.infolist()
         total = sum(member.file_size for member in members)
         large = (member for member in members if member.file_size > 1 << 20)
         if any(member.file_size > _RATIO * member.compress_size for member in large):
-            # unpacking it is only there to harm
-            raise ReadError(f"'{path.name}' is packed as no workbook is; it was not unpacked.")
+            # such a file is made to do harm
+            raise ReadError(
+                f"'{path.name}' is compressed more than any real workbook, so it was not unpacked. "
+                "Save it again with a spreadsheet program."
+            )
         if total > available_memory():
             return 0, total
         cells = 0
@@ -221,7 +224,7 @@ def _of_workbook(path: Path) -> tuple[int, int]:
     return 0, total + _WORKBOOK_CELL * cells
 
 
-#: Format → the rows of a file, and the bytes that its cells take.
+#: Format → a function that returns the rows of a file and the bytes that its cells need.
 _HELD: Final[dict[str, Callable[[Path], tuple[int, int]]]] = {
     "parquet": _of_parquet,
     "arrow": _of_arrow,

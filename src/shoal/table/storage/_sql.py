@@ -1,7 +1,7 @@
-"""Databases: a URI says where, a query says what; nothing is ever written to them.
+"""Read from databases, with a URI and a query. Nothing is ever written to them.
 
-The reasons that drivers give quote the query, cells and even passwords. They are not passed on; the
-kind of the failure is enough to say what to do.
+The messages of drivers quote the query, cells and even passwords, so they are not passed on. The
+kind of failure is enough to say what to do.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from shoal.table.storage.inference._infer import infer_dates
 Failure = Literal["table", "column", "syntax", "write", "data"]
 
 _WORDS: Final[dict[Failure, str]] = {
-    "table": "it names a table that is not there",
-    "column": "it names a column or function that is not there",
-    "syntax": "it is not one statement of correct SQL",
+    "table": "it uses a table that does not exist",
+    "column": "it uses a column or function that does not exist",
+    "syntax": "it is not a single, valid SQL statement",
     "write": "it is not a SELECT, and Shoal only reads",
-    "data": "the database cannot carry it out on its data",
+    "data": "the database cannot run it on its data",
 }
 
 
 class QueryFailed(Exception):
-    """A query failed, and of what kind the failure is."""
+    """A query failed; ``kind`` is the kind of failure."""
 
     def __init__(self, kind: Failure) -> None:
         super().__init__(_WORDS[kind])
@@ -39,27 +39,27 @@ class QueryFailed(Exception):
 
 
 def database_file(rest: str, called: str) -> Path:
-    """The file of a URI such as ``sqlite:///people.db``, given what follows ``://``."""
+    """The file of a URI such as ``sqlite:///people.db``; ``rest`` is the part after ``://``."""
     name = rest.removeprefix("/")
     if not rest.startswith("/") or not name or name == ":memory:":
         scheme = called.partition(":")[0]
         raise ReadError(
-            f"The URI names no database file; write {scheme}:///people.db for a file in the "
-            f"current folder, or {scheme}:////data/people.db for one elsewhere."
+            f"The URI does not contain a database file. Write {scheme}:///people.db for a file in "
+            f"the current folder, or {scheme}:////data/people.db for an absolute path."
         )
     path = Path(name)
     if path.is_dir():
-        raise ReadError(f"'{path}' is a folder; give the database file in it.")
+        raise ReadError(f"'{path}' is a folder. Pass the database file in it.")
     if not path.is_file():
-        raise ReadError(f"There is no database file '{path}'; check its name.")
+        raise ReadError(f"There is no database file '{path}'. Check its name.")
     return path
 
 
 def not_a_database(path: Path, kind: str) -> ReadError:
     """The error for a file that cannot be opened as a database."""
     return ReadError(
-        f"'{path}' cannot be opened as a {kind} database: it is of another kind or version, "
-        "damaged, or locked by another program."
+        f"'{path}' cannot be opened as a {kind} database. It has another format or version, is "
+        "damaged, or is locked by another program."
     )
 
 
@@ -75,13 +75,13 @@ def read_sql(uri: str, query: str | None) -> pl.DataFrame:
     try:
         if query is None or not query.strip():
             raise ReadError(
-                f"Say what to read from {called} with a query, such as query='SELECT * FROM "
-                f"people'; {_tables(database)}."
+                f"Reading from {called} needs a query, such as query='SELECT * FROM people'. "
+                f"{_tables(database)}"
             )
         return database.select(query)
     except QueryFailed as failure:
-        hint = f"; {_tables(database)}" if failure.kind in ("table", "syntax") else ""
-        raise ReadError(f"The query on {called} fails: {failure}{hint}.") from None
+        hint = f" {_tables(database)}" if failure.kind in ("table", "syntax") else ""
+        raise ReadError(f"The query on {called} failed: {failure}.{hint}") from None
     finally:
         database.close()
 
@@ -95,17 +95,17 @@ def _opened(uri: str, called: str) -> Sqlite | Duckdb | Postgresql:
     if scheme.lower() in ("postgresql", "postgres"):
         return Postgresql(uri, called)
     raise ReadError(
-        f"Shoal does not read from '{scheme}://'; it reads files of this machine, and databases "
-        "by sqlite:///file, duckdb:///file and postgresql://host/database."
+        f"Shoal does not read from '{scheme}://'. It reads local files, and databases at "
+        "sqlite:///file, duckdb:///file and postgresql://host/database."
     )
 
 
 def _called(uri: str) -> str:
-    """The URI without user, password and options, for messages."""
+    """The URI for messages, without user, password and options."""
     scheme, _, rest = uri.partition("://")
     if scheme.lower() in ("sqlite", "duckdb"):
         return uri
-    # anything out of the ordinary may be a part of the password
+    # anything unusual may be part of the password
     plain = _PLAIN.fullmatch(rest)
     return f"{scheme}://{plain['place'] if plain else '...'}"
 
@@ -114,11 +114,11 @@ def _tables(database: Sqlite | Duckdb | Postgresql) -> str:
     try:
         names = database.tables()
     except QueryFailed:
-        return "its tables cannot be listed"
-    return f"its tables are {quoted(names)}" if names else "it has no tables"
+        return "The tables of the database cannot be listed."
+    return f"Its tables are {quoted(names)}." if names else "The database has no tables."
 
 
-# -- SQLite, DuckDB and PostgreSQL, each by its own driver
+# -- SQLite, DuckDB and PostgreSQL, each with its own driver
 
 
 _BATCH: Final = 50_000
@@ -141,7 +141,7 @@ _SQLITE_WORDS: Final[tuple[tuple[str, Failure], ...]] = (
 
 
 class Sqlite:
-    """An SQLite file, opened so that it can be neither written nor made."""
+    """An SQLite file, opened so that it can be neither written nor created."""
 
     def __init__(self, path: Path, called: str) -> None:
         self._path, self._called = path, called
@@ -152,7 +152,7 @@ class Sqlite:
             ).fetchall()
         except sqlite3.Error:
             raise not_a_database(path, "SQLite") from None
-        # mode=ro guards this file; the authorizer also refuses to attach and write others
+        # mode=ro protects this file; the authorizer also denies attaching and writing others
         self._connection.set_authorizer(
             lambda action, *_: sqlite3.SQLITE_OK if action in _READING else sqlite3.SQLITE_DENY
         )
@@ -175,20 +175,20 @@ class Sqlite:
                 for part, values in zip(parts, zip(*rows, strict=True), strict=True):
                     part.append(_series(values))
         except (sqlite3.Error, sqlite3.Warning) as error:
-            said = (kind for words, kind in _SQLITE_WORDS if words in str(error))
-            raise QueryFailed(next(said, "data")) from None
+            kinds = (kind for words, kind in _SQLITE_WORDS if words in str(error))
+            raise QueryFailed(next(kinds, "data")) from None
         columns = [_column(name, part) for name, part in zip(names, parts, strict=True)]
         binary = [column.name for column in columns if column.dtype == pl.Binary]
         if binary:
             raise ReadError(
-                f"The query on {self._called} gives binary values in {quoted(binary)}; leave them "
-                "out or turn them into text, as with hex(...)."
+                f"The query on {self._called} returns binary values in {quoted(binary)}. Leave "
+                "them out, or convert them to text, for example with hex(...)."
             )
         return pl.DataFrame(columns)
 
 
 def _series(values: Sequence[Any]) -> pl.Series:
-    """Values of one column; SQLite lets each have a type of its own."""
+    """Values of one column; in SQLite each may have its own type."""
     kinds = set(map(type, values)) - {type(None)}
     if bytes in kinds:
         return pl.Series([b""], dtype=pl.Binary)
@@ -212,7 +212,7 @@ def _column(name: str, parts: list[pl.Series]) -> pl.Series:
     if dtype == pl.Binary:
         return pl.Series(name, [], dtype=pl.Binary)
     column = pl.concat([pl.Series([], dtype=dtype), *(part.cast(dtype) for part in parts)])
-    # SQLite has no dates; they are kept as text in ISO form
+    # SQLite has no date type; dates are texts in ISO form
     return infer_dates(column.alias(name)) if dtype == pl.String else column.alias(name)
 
 
@@ -226,7 +226,7 @@ class Duckdb:
             raise MissingExtra("Reading a DuckDB database", "sql") from None
         self._called = called
         self._driver = duckdb
-        # neither variables of this program nor extensions from the network belong in a query
+        # a query must not use variables of this program or load extensions from the network
         safe = {"python_enable_replacements": "false", "autoinstall_known_extensions": "false"}
         try:
             self._connection = duckdb.connect(str(path), read_only=True, config=safe)
@@ -243,12 +243,12 @@ class Duckdb:
         self._connection.close()
 
     def relation(self, query: str) -> Any:
-        """What a query selects, not read yet."""
+        """The relation that a query selects, not read yet."""
         try:
             statements = self._connection.extract_statements(query)
             if len(statements) != 1:
                 raise QueryFailed("syntax")
-            # a COPY would write a file even though the database is opened for reading
+            # COPY would write a file even with a database opened for reading only
             if statements[0].type != self._driver.StatementType.SELECT:
                 raise QueryFailed("write")
             found = self._connection.sql(query)
@@ -276,7 +276,7 @@ class Duckdb:
 
 
 def _whole(column: pl.Series) -> pl.Series:
-    """Sums come as decimals of 38 digits; those without a fraction that fit are integers."""
+    """Integers for decimals without a fraction, which DuckDB returns for sums, if they fit."""
     if not isinstance(column.dtype, pl.Decimal) or column.dtype.scale != 0:
         return column
     whole = column.cast(pl.Int64, strict=False)
@@ -294,18 +294,20 @@ _POSTGRESQL_STATES: Final[dict[str, Failure]] = {
 }
 
 
-def _refusal(told: str) -> str:
-    """Whether a server answered, and what to check; what it told may hold names, and stays here."""
-    if "FATAL:" in told or "no password supplied" in told:
+def _refusal(message: str) -> str:
+    """What to check after a failed connection; the server's message may hold names, so drop it."""
+    if "FATAL:" in message or "no password supplied" in message:
         return (
-            "refuses the login; check user, password and database. A password may come from the "
+            "refuses the login. Check user, password and database. The password may come from the "
             "variable PGPASSWORD or the file ~/.pgpass."
         )
-    return "cannot be reached; check that the server runs, and host and port of the URI."
+    return (
+        "cannot be reached. Check that the server is running, and check host and port in the URI."
+    )
 
 
 class Postgresql:
-    """A PostgreSQL database, in a transaction that can only read."""
+    """A PostgreSQL database, used in read-only transactions."""
 
     def __init__(self, uri: str, called: str) -> None:
         try:

@@ -29,11 +29,11 @@ _MARKS: Final = (
 
 @dataclass(frozen=True)
 class Text:
-    """Bytes in UTF-8 without a byte order mark, which :meth:`check` still has to look at.
+    """Bytes without a byte order mark that should be UTF-8, which :meth:`check` verifies.
 
-    ``whole`` says that they are the file as it lies on the disk; ``first_line`` on which line of
-    the file they begin; ``origin`` in which encoding the file is, and ``marked`` whether it begins
-    with a byte order mark.
+    ``whole`` means that they are the unchanged content of the file; ``first_line`` is the line of
+    the file on which they begin, ``origin`` the encoding of the file, and ``marked`` means that the
+    file begins with a byte order mark.
     """
 
     content: bytes | mmap.mmap
@@ -45,18 +45,18 @@ class Text:
     marked: bool = False
 
     def check(self, piece: bytes, start: int = 0) -> None:
-        """ReadError unless a piece, which begins at a position and ends with a line, is text."""
+        """ReadError unless a piece is text; it begins at ``start`` and ends with a line."""
         if piece.isascii():
             return
         try:
             piece.decode(self.encoding)
         except UnicodeError as error:
-            # the text of the cause quotes bytes of the file, so only its position is passed on
+            # the message of the cause quotes bytes of the file, so only its position is used
             at = start + getattr(error, "start", 0)
             raise Undecodable(self.called, self.encoding, self.line(at)) from None
 
     def without_lines(self, lines: int) -> Text:
-        """The text below so many lines of the file, and below empty ones."""
+        """The text after the first lines of the file, and after empty lines."""
         content = self.content[:]
         for _ in range(lines + 1 - self.first_line):
             content = content.partition(b"\n")[2]
@@ -65,25 +65,25 @@ class Text:
         )
 
     def decoded(self) -> str:
-        """All of it; ReadError where it is no text."""
+        """The whole text; ReadError if it cannot be decoded."""
         content = bytes(self.content[:])
         self.check(content)
         return content.decode()
 
     def let_go(self, end: int) -> None:
-        """Free the memory that the file takes up to a position; it can be read again."""
+        """Free the memory of the file's pages up to a position; they can be read again."""
         if isinstance(self.content, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
             self.content.madvise(mmap.MADV_DONTNEED, 0, end)
 
     def line(self, position: int) -> int:
-        """The line of the file that a position is on."""
+        """The line of the file at a position."""
         return self.first_line + self.content[:position].count(b"\n")
 
 
 def load_text(path: Path, encoding: str | None) -> Text:
     """The text of a file; plain UTF-8 is neither copied into memory nor checked yet.
 
-    Without ``encoding`` a byte order mark decides, and a file without one is taken for UTF-8.
+    Without ``encoding``, a byte order mark decides; without a mark, the file is read as UTF-8.
     """
     content = _content(path)
     marks = [name for mark, name in _MARKS if content[:4].startswith(mark)]
@@ -100,16 +100,17 @@ def load_text(path: Path, encoding: str | None) -> Text:
     )
     if b"\0" in text.content[:_HEAD]:
         raise ReadError(
-            f"'{path}' does not look like text in {name}: it has null bytes; if it is UTF-16 "
-            "without a byte order mark, say encoding='utf-16-le' or 'utf-16-be'."
+            f"'{path}' does not look like text in {name}, because it has null bytes. If it is "
+            "UTF-16 without a byte order mark, use encoding='utf-16-le' or 'utf-16-be'."
         )
     return text
 
 
-#: What Windows writes in Western Europe and America.
+#: The usual encoding of Windows in Western Europe and America.
 WESTERN: Final = "cp1252"
 _ANY_LETTER: Final = rb"[A-Za-z\xc0-\xd6\xd8-\xf6\xf8-\xff]"
-# of cp1252: what does not follow a letter, or not within a word, or not before a small letter there
+# cp1252 characters that never follow a letter, never stand inside a word, or never before a
+# lowercase letter inside a word
 _NO_LETTER: Final = re.compile(
     _ANY_LETTER
     + rb"(?:[\x81\x82\x84\x86-\x89\x8b\x8d\x8f\x90\x9d]"
@@ -124,11 +125,11 @@ _FOREIGN_WORD: Final = re.compile(rb"[\xc0-\xff]{3,}")
 
 
 def western_text(path: Path) -> Text | None:
-    """The text of a file that is not UTF-8, if it looks like one in cp1252; else None.
+    """The text of a file that is not UTF-8, if it looks like cp1252; otherwise None.
 
-    Nearly all bytes are characters of cp1252. So they must look like a text of Western Europe:
-    letters with accents stand in words of plain ones, and nothing but letters stands within a word.
-    Cyrillic, Greek, old encodings of DOS and the Mac, and UTF-8 with a broken byte do not.
+    Nearly every byte is a character of cp1252. The text must therefore look Western European:
+    accented letters stand in words with plain letters, and words contain nothing but letters.
+    Cyrillic, Greek, old encodings of DOS and the Mac, and UTF-8 with a broken byte fail this test.
     """
     content = _content(path)[:]
     letters = len(_LETTER.findall(content))
@@ -161,7 +162,7 @@ def _content(path: Path) -> bytes | mmap.mmap:
 
 def _codec(encoding: str) -> str:
     try:
-        "a".encode(encoding)  # refuses codecs that are not about text, unlike lookup
+        "a".encode(encoding)  # unlike lookup, this refuses codecs that are not for text
         return codecs.lookup(encoding).name
     except (LookupError, UnicodeError):
         known = ["utf-8", "utf-16", "latin-1", "cp1252", "cp1250", "cp1251", "iso8859-15", "cp437"]
@@ -171,7 +172,7 @@ def _codec(encoding: str) -> str:
 
 
 def _recoded(path: Path, content: bytes | mmap.mmap, name: str) -> bytes:
-    """The text in UTF-8, made in pieces, so that a large file is never held twice as text."""
+    """The text in UTF-8, converted in pieces, so that memory never holds a large file twice."""
     decoder = codecs.getincrementaldecoder(name)()
     line, made = 1, io.BytesIO()
     for start in range(0, len(content), _CHUNK):
@@ -187,25 +188,25 @@ def _recoded(path: Path, content: bytes | mmap.mmap, name: str) -> bytes:
 
 
 class Undecodable(ReadError):
-    """A file is not text in the encoding that it is taken for."""
+    """A file is not text in the assumed encoding."""
 
     def __init__(self, called: str, name: str, line: int) -> None:
         others = [other for other in ("utf-8", "cp1252", "latin-1") if other != name]
         super().__init__(
-            f"'{called}' is not text in {name} (line {line} cannot be decoded); give its "
-            f"encoding, such as encoding='{others[0]}' or encoding='{others[1]}'."
+            f"'{called}' is not text in {name} (line {line} cannot be decoded). Set its "
+            f"encoding, for example encoding='{others[0]}' or encoding='{others[1]}'."
         )
 
 
 def _from_first_line(text: Text) -> Text:
-    """The text from its first line that is not empty, with old Mac line ends made new."""
+    """The text from its first line that is not empty, with old Mac line ends converted."""
     content, whole = text.content, text.whole
     head = content[:_HEAD]
     if not head.strip():
         head = content[:]
         if not head.strip():
             raise ReadError(
-                f"'{text.called}' is empty; a table needs at least a line of column names."
+                f"'{text.called}' is empty. A table needs at least a line of column names."
             )
     if b"\r" in head and content.find(b"\n") < 0:
         content, whole = content[:].replace(b"\r", b"\n"), False
@@ -224,12 +225,12 @@ FileState = tuple[int, ...]
 
 
 def file_state(path: Path) -> FileState:
-    """What the system says of a file: another state, another content."""
+    """The state of a file as the system reports it; a changed file has another state."""
     found = path.stat()
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
-#: The checksums of the files that were read last.
+#: The checksums of the most recently read files.
 _DIGESTS: dict[FileState, str] = {}
 
 
@@ -242,7 +243,7 @@ def remember_digest(path: Path, state: FileState, digest: str) -> None:
 
 
 def source_digest(path: Path) -> str:
-    """The SHA-256 of a file: the one found when it was read, if it is as it was then."""
+    """The SHA-256 of a file; taken from when it was read, if it has not changed since."""
     known = _DIGESTS.get(file_state(path))
     if known is not None:
         return known

@@ -1,4 +1,4 @@
-"""Column types by name, as a release records them, and the fields of a file in them."""
+"""The names of column types that a release records, and reading fields in these types."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ _PARAMETRIC: Final = re.compile(
 
 
 def schema_of(types: Mapping[str, pl.DataType]) -> dict[str, str]:
-    """The columns of a frame with the names of their types, as a written file holds them."""
+    """The columns of a frame with the names of their types in a written file."""
     odd = [name for name, dtype in types.items() if _name_of(dtype) is None]
     if odd:
         raise InputError(
-            f"The columns {quoted(odd)} do not hold one plain value per row, so no file can hold "
-            "them; leave them out or turn them into text or numbers first."
+            f"These columns do not have one plain value per row: {quoted(odd)}. No file can hold "
+            "them. Leave them out, or convert them to text or numbers first."
         )
     return {name: str(_name_of(dtype)) for name, dtype in types.items()}
 
@@ -65,7 +65,7 @@ def _dtype_of(column: str, name: str) -> pl.DataType:
         return _SIMPLE[name]
     found = _PARAMETRIC.fullmatch(name)
     if found is None:
-        raise InputError(f"The recorded type '{name}' of column '{column}' is not a known one.")
+        raise InputError(f"The recorded type '{name}' of column '{column}' is not known.")
     if found["kind"] == "datetime":
         return pl.Datetime(_UNITS[found["unit"]], found["zone"])
     if found["kind"] == "duration":
@@ -73,7 +73,7 @@ def _dtype_of(column: str, name: str) -> pl.DataType:
     return pl.Decimal(int(found["precision"]), int(found["scale"]))
 
 
-# -- what a text file holds, and how it is read back
+# -- values as text, and back
 
 
 def as_text(column: pl.Series) -> pl.Series:
@@ -95,13 +95,13 @@ def _as_text(column: pl.Series, dtype: pl.DataType) -> pl.Series:
 
 
 def as_recorded(column: pl.Series, dtype: pl.DataType) -> pl.Series | None:
-    """A text column in the type that was recorded for it, or None if a value does not fit."""
+    """A text column in its recorded type, or None if a value does not fit."""
     value = parsed(column, dtype)
     return value if value.null_count() == column.null_count() else None
 
 
 def parsed(column: pl.Series, dtype: pl.DataType) -> pl.Series:
-    """A text column in a type; null where a text is not written as :func:`as_text` does."""
+    """A text column in a type; null for a text that :func:`as_text` would not write."""
     if isinstance(dtype, pl.String):
         return column
     if isinstance(dtype, pl.Boolean):
@@ -118,7 +118,7 @@ def parsed(column: pl.Series, dtype: pl.DataType) -> pl.Series:
 
 
 def parse_datetime(column: pl.Series, dtype: pl.Datetime) -> pl.Series:
-    """Text such as 2020-01-31T23:59:59.5 as datetimes; in UTC where the type has a time zone."""
+    """Text such as 2020-01-31T23:59:59.5 as datetimes; in UTC if the type has a time zone."""
     unit = dtype.time_unit
     moment = column.str.to_datetime("%Y-%m-%dT%H:%M:%S%.f", time_unit=unit, strict=False)
     if dtype.time_zone is None:
@@ -129,23 +129,23 @@ def parse_datetime(column: pl.Series, dtype: pl.Datetime) -> pl.Series:
 def check_recorded_names(
     names: Sequence[str], dtypes: Mapping[str, pl.DataType], called: str
 ) -> None:
-    """ReadError unless a source has the columns that were recorded for it."""
+    """ReadError unless a source has its recorded columns."""
     if list(names) != list(dtypes):
         raise ReadError(
-            f"{called} does not have the recorded columns: it has {quoted(names)}, "
-            f"recorded are {quoted(dtypes)}."
+            f"{called} does not have the recorded columns. It has {quoted(names)}; the recorded "
+            f"columns are {quoted(dtypes)}."
         )
 
 
 def in_recorded_type(column: pl.Series, dtype: pl.DataType, called: str) -> pl.Series:
-    """The column in the type that was recorded for it; ReadError if a value does not fit."""
+    """The column in its recorded type; ReadError if a value does not fit."""
     if column.dtype == dtype:
         return column
     bare = column.alias("")  # polars reads a name such as ^a$ as a pattern
     found = as_recorded(bare, dtype) if column.dtype == pl.String else _cast(bare, dtype)
     if found is None:
         raise ReadError(
-            f"Column '{column.name}' of {called} has values that are not of its recorded type."
+            f"Column '{column.name}' of {called} has values that do not fit its recorded type."
         )
     return found.alias(column.name)
 
@@ -161,11 +161,11 @@ def _cast(column: pl.Series, dtype: pl.DataType) -> pl.Series | None:
 
 
 class Fields:
-    """A column of fields: as they come, or numbers of texts where texts repeat."""
+    """A column of fields: the texts themselves or, if texts repeat, labels of distinct texts."""
 
     def __init__(self, texts: pl.Series, labels: npt.NDArray[Any] | None = None) -> None:
         self.texts, self.labels = texts, labels
-        #: How many fields have each text; None where the texts are as they come.
+        #: How many fields have each text; None if there are no labels.
         self.counts: Integers | None = None
         if labels is not None:
             from shoal.kernels.grouping import counts_of
@@ -175,20 +175,20 @@ class Fields:
 
     @classmethod
     def of(cls, cells: pl.Series, known: pl.Series) -> Fields:
-        """The fields of a column that a reader gave: texts, or numbers of known categories."""
+        """The fields of a column from a reader: texts, or codes of the categories of ``known``."""
         if not isinstance(known.dtype, pl.Categorical):
             return cls(cells)
         texts = known.dtype.categories.to_series()
         largest: Any = cells.max()
         if largest is not None and largest >= len(texts):
-            raise RuntimeError("a category is numbered that polars does not know")
+            raise RuntimeError("a code has no category")
         if cells.null_count():
             cells = cells.cast(pl.UInt32).fill_null(len(texts))
             texts = texts.extend_constant(None, 1)
         fields = cls(texts.alias(cells.name), cells.to_numpy())
         assert fields.counts is not None
         unused = fields.counts == 0
-        if unused.any():  # of a piece that was parsed twice
+        if unused.any():  # from a piece that was parsed twice
             fields.texts = fields.texts.set(pl.Series(unused), None)
         return fields
 
@@ -196,13 +196,13 @@ class Fields:
         return len(self.texts if self.labels is None else self.labels)
 
     def head(self, count: int) -> pl.Series:
-        """The first of them as text, in the order of the file."""
+        """The first fields as text, in the order of the file."""
         if self.labels is None:
             return self.texts.head(count).cast(pl.String)
         return self.texts[self.labels[:count]].cast(pl.String)
 
 
 def column_of(name: str, values: pl.Series, labels: npt.NDArray[Any] | None) -> Column:
-    """A column with these values, or, with labels, in each row the value of its label."""
+    """A column of these values or, with labels, of the value of each row's label."""
     values = plain_floats(values.alias(name))
     return Column(values) if labels is None else Column(encode(values).at(labels))

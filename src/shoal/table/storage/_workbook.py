@@ -1,9 +1,9 @@
-"""Workbooks: Excel files old and new, and OpenDocument spreadsheets, read and written.
+"""Read and write workbooks: old and new Excel files, and OpenDocument spreadsheets.
 
-A reader holds the whole rectangle up to the last cell. One stray cell in the far corner of a sheet
-makes that 17 thousand million cells, and the process ends where memory does. So the positions of
-the cells are looked at first, in the text of the sheet; what the sheet itself says of its
-dimension need not be true.
+A reader holds the whole rectangle up to the last cell. A single stray cell in the far corner of a
+sheet makes this 17 billion cells, and the process runs out of memory. The positions of the cells
+are therefore checked first, in the text of the sheet; the dimension that a sheet declares may be
+wrong.
 """
 
 from __future__ import annotations
@@ -30,23 +30,23 @@ from shoal.table.storage._reading import Manner, ReadOptions
 from shoal.table.storage._types import as_text
 from shoal.table.storage.inference._dates import (
     doubts_in_words,
-    read_said_dates,
+    read_formatted_dates,
     read_spelled_dates,
 )
 from shoal.table.storage.inference._infer import first_texts, infer_types
 
-#: Whole numbers up to here are exact in a workbook, where every number is a float.
+#: Integers up to this size are exact in a workbook, where every number is a float.
 EXACT_INTEGER: Final = 2**53
-#: So many rows of a sheet show whether it is a table.
+#: How many rows of a sheet are checked to see whether it is a table.
 _LOOKED_AT: Final = 50
 
 
 def read_excel(path: Path, options: ReadOptions) -> tuple[pl.DataFrame, Manner]:
-    """Read the sheet that holds the table; its first row names the columns.
+    """Read the sheet that contains the table; its first row holds the column names.
 
-    A workbook knows only floats and points in time: a column of whole numbers becomes integers,
-    one of midnights dates. Rows and unnamed columns without any value are left out. A first row
-    that looks like a record is refused, unless the options say that it holds names.
+    A workbook has only floats and points in time. A column of whole numbers becomes integers, and
+    one of midnights becomes dates. Rows and unnamed columns without any value are left out. A first
+    row that looks like a record is refused, unless the options declare that it holds names.
     """
     notes: list[str] = []
     with _opened(path) as workbook:
@@ -58,12 +58,12 @@ def read_excel(path: Path, options: ReadOptions) -> tuple[pl.DataFrame, Manner]:
             titles = title_rows(_first_rows(workbook, position))
             if titles:
                 notes.append(
-                    f"Rows above the names of the columns were left out: {titles}; --skip-lines "
-                    "says how many there are."
+                    f"Rows above the column names were skipped: {titles}. Use --skip-lines to "
+                    "change this."
                 )
         names, body = _header_and_body(workbook, position, titles=titles)
     if not names:
-        raise ReadError(f"Sheet {position + 1} of '{path}' is empty; a table needs column names.")
+        raise ReadError(f"Sheet {position + 1} of '{path}' is empty. A table needs column names.")
     used = _used(names, body)
     named, columns = [name for name, _ in used], [column for _, column in used]
     if not options.header:
@@ -72,7 +72,7 @@ def read_excel(path: Path, options: ReadOptions) -> tuple[pl.DataFrame, Manner]:
     check_names(named, f"'{path}'")
     texts = [str(name) for name in named]
     _read_without(columns, options.missing_values or options.only_missing_values or ())
-    said = read_said_dates(texts, columns, options.date_formats or {}, f"'{path}'")
+    formatted = read_formatted_dates(texts, columns, options.date_formats or {}, f"'{path}'")
     samples = [first_texts(one) if one.dtype == pl.String else one.head(0) for one in columns]
     formats, doubts = read_spelled_dates(columns, samples)
     notes += doubts_in_words({texts[at]: doubt for at, doubt in doubts.items()})
@@ -81,16 +81,16 @@ def read_excel(path: Path, options: ReadOptions) -> tuple[pl.DataFrame, Manner]:
         options,
         sheet=sheets[position],
         skip_lines=titles or options.skip_lines,
-        date_formats=said | {texts[at]: each for at, each in formats.items()} or None,
+        date_formats=formatted | {texts[at]: each for at, each in formats.items()} or None,
     )
     filled = frame.filter(~pl.all_horizontal(pl.all().is_null()))
     return filled, Manner(found, sheets=sheets, notes=tuple(notes))
 
 
 def _read_without(columns: list[pl.Series], signs: Sequence[str]) -> None:
-    """Make texts that stand for a missing value missing, and read, in place, what is left.
+    """Make texts that mean a missing value missing, and infer the types of these columns again.
 
-    A column of numbers in which such a text stands comes as text.
+    A column of numbers with such a text arrives as text.
     """
     for at, column in enumerate(columns):
         if column.dtype == pl.String and signs and bool(column.is_in(signs).any()):
@@ -127,15 +127,15 @@ def _opened(path: Path) -> Iterator[Any]:
         yield fastexcel.read_excel(path)
     except fastexcel.FastExcelError:
         raise ReadError(
-            f"'{path}' is not a workbook that can be read: it is damaged, protected by a password "
-            "or of another format; save it again as .xlsx."
+            f"'{path}' cannot be read as a workbook. It is damaged, protected by a password, or "
+            "in another format. Save it again as .xlsx."
         ) from None
 
 
 def _header_and_body(
     workbook: Any, position: int, *, titles: int = 0, dtypes: Literal["string"] | None = None
 ) -> tuple[list[str | None], list[pl.Series]]:
-    """The names as they stand in their row: the reader renames those that come twice."""
+    """The names exactly as in their row, because the reader renames repeated ones; and the body."""
     rows = _first_rows(workbook, position, titles + 1)
     if len(rows) <= titles:
         return [], []
@@ -149,7 +149,7 @@ def _header_and_body(
 def _first_rows(
     workbook: Any, position: int, count: int = _LOOKED_AT
 ) -> list[tuple[str | None, ...]]:
-    """The first rows of a sheet as texts, from the first that is not empty."""
+    """The first rows of a sheet as texts, starting with the first that is not empty."""
     with _without_its_warnings():
         sheet = workbook.load_sheet(position, header_row=None, n_rows=count, dtypes="string")
     rows: list[tuple[str | None, ...]] = sheet.to_polars().rows()
@@ -158,7 +158,7 @@ def _first_rows(
 
 @contextlib.contextmanager
 def _without_its_warnings() -> Iterator[None]:
-    """The reader warns of every column without a value; an empty column is nothing to warn of."""
+    """Silence the reader's warnings about empty columns, which are harmless."""
     logger = logging.getLogger("fastexcel.types.dtype")
     level = logger.level
     logger.setLevel(logging.ERROR)
@@ -169,7 +169,7 @@ def _without_its_warnings() -> Iterator[None]:
 
 
 def _position(path: Path, workbook: Any, sheet: str | int | None, notes: list[str]) -> int:
-    """The place of the sheet that is named, or else of the one that looks like a table."""
+    """The position of the named sheet, or else of the one that looks like a table."""
     names = workbook.sheet_names
     if sheet is None:
         return _sheet_of_table(path, workbook, notes) if len(names) > 1 else 0
@@ -178,12 +178,12 @@ def _position(path: Path, workbook: Any, sheet: str | int | None, notes: list[st
     if isinstance(sheet, int) and not isinstance(sheet, bool) and 1 <= sheet <= len(names):
         return sheet - 1
     raise ReadError(
-        f"'{path}' has no sheet {sheet!r}; its sheets, counted from 1, are {quoted(names)}."
+        f"'{path}' has no sheet {sheet!r}. Its sheets, counted from 1, are {quoted(names)}."
     )
 
 
 def _sheet_of_table(path: Path, workbook: Any, notes: list[str]) -> int:
-    """The first sheet, unless it is a text about the table and one other sheet is the table."""
+    """The first sheet, unless it does not look like a table and exactly one other sheet does."""
     names = workbook.sheet_names
     tables = []
     for position in range(len(names)):
@@ -192,20 +192,21 @@ def _sheet_of_table(path: Path, workbook: Any, notes: list[str]) -> int:
             tables.append(position)
     if tables and tables[0] > 0 and len(tables) > 1:
         raise ReadError(
-            f"The first sheet of '{path}' does not look like a table, and several others do: "
-            f"{quoted(names[position] for position in tables)}; name one with sheet=."
+            f"The first sheet of '{path}' does not look like a table, but several others do: "
+            f"{quoted(names[position] for position in tables)}. Choose one with sheet=."
         )
     chosen = tables[0] if tables else 0
     others = [name for name in names if name != names[chosen]]
-    why = "which looks like a table" if chosen else "the first one"
+    why = "because it looks like a table" if chosen else "the first one"
     notes.append(
-        f"The sheet '{names[chosen]}' was read, {why}; the others are {quoted(others)} (--sheet)."
+        f"The sheet '{names[chosen]}' was read, {why}. To read another one, use --sheet: "
+        f"{quoted(others)}."
     )
     return chosen
 
 
 def _looks_like_table(rows: Sequence[Sequence[str | None]]) -> bool:
-    """Whether names stand above several columns, and something below them."""
+    """Whether several columns have names with values below them."""
     rows = rows[title_rows(rows) :]
     if len(rows) < 2:
         return False
@@ -214,7 +215,7 @@ def _looks_like_table(rows: Sequence[Sequence[str | None]]) -> bool:
 
 
 def _used(names: list[str | None], body: list[pl.Series]) -> list[tuple[str | None, pl.Series]]:
-    """The columns with a name or a value, of one length and in plain types, and their names."""
+    """The columns with a name or a value, in equal length and plain types, with their names."""
     names += [None] * (len(body) - len(names))
     body += [pl.Series([], dtype=pl.String)] * (len(names) - len(body))
     used = [
@@ -223,7 +224,7 @@ def _used(names: list[str | None], body: list[pl.Series]) -> list[tuple[str | No
         if name is not None or column.null_count() < len(column)
     ]
     height = max((len(column) for _, column in used), default=0)
-    # without a name: polars reads one such as ^a$ as a pattern
+    # without a name, because polars reads a name such as ^a$ as a pattern
     return [
         (name, _plain(column.alias("").extend_constant(None, height - len(column))))
         for name, column in used
@@ -248,7 +249,7 @@ def _plain(column: pl.Series) -> pl.Series:
 _CHUNK: Final = 1 << 20
 _LONGEST_TAG: Final = 1 << 16
 _MOST_EMPTY: Final = 1 << 24  # cells of a rectangle: half a gigabyte
-_SHARE: Final = 20  # one cell in so many is filled, or the rectangle is no table
+_SHARE: Final = 20  # a table has at least one filled cell in this many
 _USUAL_CELL: Final = re.compile(rb'<c r="([A-Z]{1,3})([0-9]+)"')
 _CELL: Final = re.compile(rb"<(?:\w+:)?c[\s/>]")
 _ROW: Final = re.compile(rb"<(?:\w+:)?row[\s/>]")
@@ -257,22 +258,22 @@ _POSITION: Final = re.compile(rb"\br\s*=\s*[\"']([A-Za-z]{1,3})(\d+)[\"']")
 
 
 def check_extent(path: Path, position: int) -> None:
-    """ReadError if a sheet of an .xlsx file is a huge rectangle with next to nothing in it."""
+    """ReadError if a sheet of an .xlsx file is a huge, nearly empty rectangle."""
     try:
         with zipfile.ZipFile(path) as archive, archive.open(_part(archive, position)) as sheet:
             rows, columns, cells = extent(sheet)
-    except Exception:  # another format, damaged or encrypted: the reader says so
+    except Exception:  # another format, damaged or encrypted, which the reader reports
         return
     if rows * columns > max(_MOST_EMPTY, _SHARE * cells):
         raise ReadError(
-            f"Sheet {position + 1} of '{path}' reaches to row {rows:,} and column {columns:,}, but "
-            f"has only {cells:,} cells; delete the stray cells beyond the table, or save the table "
-            "as CSV."
+            f"Sheet {position + 1} of '{path}' extends to row {rows:,} and column {columns:,}, but "
+            f"has only {cells:,} cells. Delete the stray cells outside the table, or save the "
+            "table as CSV."
         )
 
 
 def _part(archive: zipfile.ZipFile, position: int) -> str:
-    """The file in the archive that holds the sheet at a position."""
+    """The file in the archive with the sheet at a position."""
     sheets = ElementTree.fromstring(archive.read("xl/workbook.xml")).iterfind("{*}sheets/{*}sheet")
     attributes = list(sheets)[position].attrib
     wanted = next(value for name, value in attributes.items() if name.endswith("}id"))
@@ -317,32 +318,32 @@ def _column(letters: bytes) -> int:
     return number
 
 
-# -- writing one that gives back exactly what was written
+# -- writing workbooks that read back exactly
 
 
 _MAX_ROWS: Final = 1_048_575  # without the header
 _MAX_COLUMNS: Final = 16_384
 _MAX_UNITS: Final = 32_767  # of UTF-16, per cell
 _EXACT_DECIMAL: Final = 15
-# the calendar of workbooks has a day too many before this one
+# before this day, the calendar of workbooks has one day too many
 _FIRST_DAY: Final = dt.date(1900, 3, 1)
 _DAY_ZERO: Final = dt.date(1899, 12, 30)
 _WRITTEN: Final = dt.datetime(1980, 1, 1)
 
 
 class _Exact(float):
-    """A float that is written with all its digits; the writer asks for sixteen."""
+    """A float that is written with all its digits, although the writer formats sixteen."""
 
     def __format__(self, spec: str) -> str:
         return repr(float(self))
 
 
 def write_excel(frame: pl.DataFrame, file: BinaryIO) -> None:
-    """Write one sheet; what a workbook cannot hold exactly as a number or date becomes text."""
+    """Write one sheet; numbers and dates that a workbook cannot hold exactly become text."""
     import xlsxwriter
 
-    options = {"in_memory": True}  # else parts of the data lie about in the temporary folder
-    content = io.BytesIO()  # the writer makes noise when a disk is full
+    options = {"in_memory": True}  # otherwise parts of the data go to the temporary folder
+    content = io.BytesIO()  # the writer prints errors when a disk is full
     with xlsxwriter.Workbook(content, options) as workbook:
         workbook.set_properties({"created": _WRITTEN})
         formats = {
@@ -352,7 +353,7 @@ def write_excel(frame: pl.DataFrame, file: BinaryIO) -> None:
         sheet = workbook.add_worksheet("data")
         for at, column in enumerate(frame):
             sheet.write_string(0, at, column.name)
-            # without its name: polars reads one such as ^a$ as a pattern
+            # without its name, because polars reads a name such as ^a$ as a pattern
             values, write = _cells(column.alias(""), sheet)
             style = formats.get(column.dtype.base_type())
             for row, value in enumerate(values, 1):
@@ -367,26 +368,26 @@ def check_fits(frame: pl.DataFrame) -> None:
         raise MissingExtra("Writing a workbook", "excel")
     if frame.height > _MAX_ROWS or frame.width > _MAX_COLUMNS:
         raise InputError(
-            f"A workbook holds {_MAX_ROWS:,} rows and {_MAX_COLUMNS:,} columns, the table has "
-            f"{frame.height:,} and {frame.width:,}; write it as csv or parquet."
+            f"A workbook holds up to {_MAX_ROWS:,} rows and {_MAX_COLUMNS:,} columns, but the "
+            f"table has {frame.height:,} and {frame.width:,}. Write it as csv or parquet."
         )
     empty = frame.select(pl.all_horizontal(pl.all().is_null()).sum()).item() if frame.width else 0
     if empty:
         raise InputError(
-            f"{empty} rows have no value in any column, and a workbook does not keep such rows; "
-            "write the table as csv or parquet."
+            f"{empty} rows have no value in any column, and a workbook does not keep such rows. "
+            "Write the table as csv or parquet."
         )
     texts = (column for column in frame if column.dtype == pl.String)
     long = [column.name for column in texts if _too_long(column.alias(""))]
     if long:
         raise InputError(
-            f"The columns {quoted(long)} have texts of more than {_MAX_UNITS:,} characters, which "
-            "a workbook cuts off; write the table as csv or parquet."
+            f"These columns have texts of more than {_MAX_UNITS:,} characters, which a workbook "
+            f"cuts off: {quoted(long)}. Write the table as csv or parquet."
         )
 
 
 def _too_long(column: pl.Series) -> bool:
-    # only texts of so many bytes can have so many units
+    # a text has at least as many bytes as units
     candidates = column.filter(column.str.len_bytes() > _MAX_UNITS)
     return any(len(text.encode("utf-16-le")) // 2 > _MAX_UNITS for text in candidates)
 

@@ -1,4 +1,4 @@
-"""From a frame to a file that holds the values of its cells and nothing else."""
+"""Write a frame to a file that holds the values of its cells and nothing else."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from shoal.table.storage._workbook import check_fits, write_excel
 __all__ = ["schema_of", "write_columns", "write_frame"]
 
 _ROWS_PER_GROUP: Final = 1 << 18
-#: So many first numbers say whether those of a column repeat.
+#: How many of the first numbers show whether those of a column repeat.
 _FIRST: Final = 1 << 14
 _MOST_DIFFERENT: Final = 0.9
 _OLDEST: Final = pl.CompatLevel.oldest()
-#: Types that Parquet has, so that nothing need be noted beside them.
+#: Types that Parquet has, so that no other schema has to be stored.
 _PLAIN: Final = {pl.String(), pl.Int64(), pl.Float64(), pl.Boolean(), pl.Date()}
 _SPECIAL: Final = (*DELIMITERS, '"', "\r", "\n", "\ufeff")
 
@@ -41,11 +41,11 @@ def write_frame(
     formulas: Formulas = "keep",
     dialect: Dialect | None = None,
 ) -> None:
-    """Write a frame so that :func:`read_frame` with its :func:`schema_of` gives it back.
+    """Write a frame so that :func:`read_frame` with its :func:`schema_of` returns it.
 
-    The file depends on the values of the cells, the column names and the types only: there are no
-    names of people or programs, no times, no categories without a row, and nothing of values that
-    were made missing. The same frame gives the same bytes.
+    The file depends only on the values of the cells, the column names and the types. It holds no
+    names of people or programs, no times, no categories without a row, and no trace of values that
+    were made missing. The same frame always gives the same bytes.
     """
     categories = (pl.Categorical, pl.Enum)
     plain = (s.cast(pl.String) if s.dtype in categories else s for s in frame)
@@ -61,9 +61,9 @@ def write_columns(
     formulas: Formulas = "keep",
     dialect: Dialect | None = None,
 ) -> None:
-    """The same of columns: what is done with texts is done once for each that is different.
+    """Write columns in the same way; each distinct text is processed only once.
 
-    A dialect is for text; it says how fields and numbers are written, and in which encoding.
+    The dialect is for text formats: how fields and numbers are written, and in which encoding.
     """
     format = check_format(format)
     schema_of({column.name: column.dtype for column in columns})
@@ -94,9 +94,9 @@ def _frame(columns: Sequence[Column]) -> pl.DataFrame:
 
 
 def _texts(columns: Sequence[Column]) -> dict[str, pl.Series]:
-    """The texts of the text columns, each once where they are coded."""
+    """The texts of the text columns; each distinct text once if a column is coded."""
     return {
-        # without its name: polars reads one such as ^a$ as a pattern
+        # without its name, because polars reads a name such as ^a$ as a pattern
         column.name: (column.codes.levels if column.is_coded else column.series).alias("")
         for column in columns
         if column.dtype == pl.String
@@ -104,7 +104,7 @@ def _texts(columns: Sequence[Column]) -> dict[str, pl.Series]:
 
 
 def unwritable_columns(columns: Sequence[Column], encoding: str) -> list[str]:
-    """The columns that have a character, in their name or in a text, which an encoding lacks."""
+    """The columns with a character, in their name or in a text, that the encoding lacks."""
     if encoding.startswith("utf"):
         return []
     texts = _texts(columns)
@@ -129,20 +129,20 @@ def _refuse_unwritable(columns: Sequence[Column], encoding: str) -> None:
     odd = unwritable_columns(columns, encoding)
     if odd:
         raise InputError(
-            f"The columns {quoted(odd)} have characters that {encoding} does not have; write "
-            "utf-8-sig, which spreadsheets know by its mark, or utf-8."
+            f"The encoding {encoding} lacks characters of these columns: {quoted(odd)}. Use "
+            "utf-8-sig, which spreadsheets recognize, or utf-8."
         )
 
 
 def _refuse_null_characters(columns: Sequence[Column]) -> None:
-    """A text file with NUL in it is taken for something else by every reader, ours included."""
+    """InputError if a text contains NUL; no program would read the file as text."""
     texts = _texts(columns)
     if not texts or not _has_null_characters(pl.concat(list(texts.values()), rechunk=False)):
         return
     name = next(name for name, column in texts.items() if _has_null_characters(column))
     raise InputError(
-        f"Column '{name}' holds NUL characters, which a text file cannot hold; "
-        "release it in another format, such as parquet, or take them out."
+        f"Column '{name}' contains NUL characters, which a text file cannot hold. "
+        "Use another format, such as parquet, or remove the characters."
     )
 
 
@@ -162,7 +162,7 @@ def _write_text(
     written = [_written(column, str(at), formulas) for at, column in enumerate(columns)]
     rows = len(columns[0]) if columns else 0
     for start in range(0, rows, _ROWS_PER_GROUP):
-        # a part at a time, so that texts which repeat are never all held
+        # in parts, so that repeated texts are never all in memory
         part = slice(start, start + _ROWS_PER_GROUP)
         cells = [
             decode(cells.with_codes(cells.codes[part])) if isinstance(cells, Codes) else cells[part]
@@ -179,7 +179,7 @@ def _write_text(
 
 
 class _Recoded:
-    """A file that gets text in another encoding than UTF-8, part by part."""
+    """A file to which text is written part by part in an encoding other than UTF-8."""
 
     def __init__(self, file: BinaryIO, encoding: str) -> None:
         self._file, self._encoder = file, codecs.getincrementalencoder(encoding)()
@@ -189,15 +189,15 @@ class _Recoded:
         self._file.write(self._encoder.encode(content.decode()))
 
     def flush(self) -> None:
-        """Write what is in the buffer, and empty it."""
+        """Write the content of the buffer, and empty it."""
         self.write(self.buffer.getvalue())
         self.buffer.seek(0)
         self.buffer.truncate()
 
 
 def _written(column: Column, name: str, formulas: Formulas) -> pl.Series | Codes:
-    """What a text file holds of a column, called by its place."""
-    # what polars writes by itself is exact for these, and much faster
+    """The cells of a column as a text file holds them, under the given name."""
+    # polars writes these exactly by itself, and much faster
     if column.dtype in (pl.Boolean, pl.Date) or column.dtype.is_numeric():
         return column.series.alias(name)
     if not column.is_coded:
@@ -221,18 +221,18 @@ def _write_columnar(columns: Sequence[Column], file: BinaryIO, format: str) -> N
     if format == "parquet" and all(column.dtype in _PLAIN for column in columns):
         _write_dictionaries(columns, file)
         return
-    # under other names: polars reads one such as ^a$ as a pattern
+    # under other names, because polars reads a name such as ^a$ as a pattern
     frame = pl.DataFrame([_scrubbed(column).alias(str(at)) for at, column in enumerate(columns)])
     frame.columns = [column.name for column in columns]
     if format == "parquet":
         frame.write_parquet(file, row_group_size=_ROWS_PER_GROUP)
     else:
-        # offsets, which every reader knows, instead of views into shared buffers
+        # every reader supports offsets, but not views into shared buffers
         frame.write_ipc(file, compression="zstd", compat_level=_OLDEST)
 
 
 def _write_dictionaries(columns: Sequence[Column], file: BinaryIO) -> None:
-    """Parquet in which texts that repeat are in dictionaries, taken from the codes as they are."""
+    """Write Parquet with the texts as dictionaries, taken directly from the codes."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -260,12 +260,12 @@ def _write_dictionaries(columns: Sequence[Column], file: BinaryIO) -> None:
                     for column, texts, repeats in zip(columns, cells, coded, strict=True)
                 ]
                 writer.write_table(pa.table(arrays, schema=schema))
-    except pa.ArrowException:  # its words may quote cells
+    except pa.ArrowException:  # its message may quote cells
         raise OSError("the file cannot be written") from None
 
 
 def _repeats(column: Column) -> bool:
-    """Whether a dictionary is worth trying: not for numbers of which the first all differ."""
+    """Whether a dictionary is worthwhile; it is not for numbers that rarely repeat at first."""
     if column.dtype != pl.Float64:
         return True
     first = column.series.head(_FIRST)
@@ -277,21 +277,21 @@ def _levels(column: Column) -> pl.Series:
 
 
 def _numbered(codes: Codes, texts: Any, rows: slice) -> Any:
-    """Some rows as numbers of texts."""
+    """Some rows of a column as a dictionary array over its texts."""
     import pyarrow as pa
 
     numbers = codes.codes[rows].astype(np.int32)
     there = None
     if codes.missing is not None:
         there = pa.py_buffer(np.packbits(numbers != codes.missing, bitorder="little"))
-        numbers[numbers == codes.missing] = 0  # no place among the texts
-    # from buffers: what Arrow has for arrays of numpy imports pandas
+        numbers[numbers == codes.missing] = 0  # the code of missing is not an index of a text
+    # from buffers, because Arrow's conversion from numpy imports pandas
     cells = pa.Array.from_buffers(pa.int32(), len(numbers), [there, pa.py_buffer(numbers)])
     return pa.DictionaryArray.from_arrays(cells, texts)
 
 
 def _scrubbed(column: Column) -> pl.Series:
-    """The cells in memory that holds nothing else; of texts that repeat only the different ones."""
+    """The cells in memory that holds nothing else; if texts repeat, only the distinct ones."""
     if not column.is_coded or column.dtype != pl.String:
         return scrubbed_column(column.series.alias(""))
     return decode(replace(column.codes, levels=_levels(column)))

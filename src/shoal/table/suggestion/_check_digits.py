@@ -1,7 +1,7 @@
-"""Check digits of identifying numbers: does a text have the arithmetic of the number it looks like?
+"""Check digits of identifying numbers.
 
-Every function takes the compact form of a number (no separators, capital letters) whose shape was
-already checked by a regular expression, and says whether its check digits and dates hold.
+Every function takes the compact form of a number (no separators, upper case), after a regular
+expression has checked its shape, and returns whether its check digits and dates are valid.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _FISCAL_ODD = (1, 0, 5, 7, 9, 13, 15, 17, 19, 21, 2, 4, 18, 20, 11, 3, 6, 8, 12,
 
 
 def luhn(number: str) -> bool:
-    """ISO/IEC 7812: every second digit from the right is doubled; the sum ends in 0."""
+    """ISO/IEC 7812: double every second digit from the right; the sum ends in 0."""
     return luhn_sum(int(digit) for digit in reversed(number)) % 10 == 0
 
 
@@ -42,12 +42,12 @@ def verhoeff(number: str) -> bool:
 
 
 def iban(number: str) -> bool:
-    """ISO 13616: first four characters to the end, letters as numbers, remainder 1 modulo 97."""
+    """ISO 13616: move four characters to the end, read letters as numbers; 1 modulo 97."""
     return int("".join(str(int(c, 36)) for c in number[4:] + number[:4])) % 97 == 1
 
 
 def payment_card(number: str) -> bool:
-    """Luhn, and a beginning and a length that a card network uses."""
+    """Luhn, and a prefix and a length that a card network uses."""
     two, four, length = int(number[:2]), int(number[:4]), len(number)
     if length == 14:
         known = two in (30, 36, 38, 39)
@@ -69,12 +69,12 @@ def vehicle(number: str) -> bool:
 
 
 def weighted(number: str, weights: Sequence[int]) -> int:
-    """The sum of digit times weight, from the left."""
+    """The sum of digits times weights, from the left."""
     return sum(w * int(digit) for w, digit in zip(weights, number, strict=False))
 
 
 def is_date(year: str, month: str, day: str) -> bool:
-    """Whether a year of two or four digits, a month and a day make a date."""
+    """Whether a year of two or four digits, a month and a day are a valid date."""
     full = int(year) if len(year) == 4 else 1900 + int(year)
     return _exists(full, int(month), int(day)) or (
         len(year) == 2 and _exists(2000 + int(year), int(month), int(day))
@@ -93,7 +93,7 @@ def _exists(year: int, month: int, day: int) -> bool:
 
 
 def us_ssn(number: str) -> bool:
-    """The ranges that are never issued; a social security number has no check digit."""
+    """Not in a range that is never issued; a social security number has no check digit."""
     return (
         number[:3] not in ("000", "666")
         and number[0] != "9"
@@ -109,7 +109,7 @@ def uk_nhs(number: str) -> bool:
 
 
 def belgian_niss(number: str) -> bool:
-    """National register number: 97 minus the first nine digits (a 2 before them from 2000 on)."""
+    """National register number: 97 minus the first nine digits (with a 2 before them from 2000)."""
     control, base = int(number[9:]), number[:9]
     month = int(number[2:4]) % 20  # bis numbers add 20 or 40 to the month
     plausible = month <= 12 and int(number[4:6]) <= 31
@@ -117,7 +117,7 @@ def belgian_niss(number: str) -> bool:
 
 
 def dutch_bsn(number: str) -> bool:
-    """Burgerservicenummer: the eleven test, the last digit counts negatively."""
+    """Burgerservicenummer: the eleven test; the last digit has a negative weight."""
     return weighted(number, (9, 8, 7, 6, 5, 4, 3, 2, -1)) % 11 == 0 and number[:3] != "000"
 
 
@@ -128,7 +128,7 @@ def spanish_dni(number: str) -> bool:
 
 
 def italian_fiscal(number: str) -> bool:
-    """Codice fiscale: characters in odd places through a table, the sum modulo 26 is a letter."""
+    """Codice fiscale: a table maps characters in odd places; the sum modulo 26 is a letter."""
     ranks = [int(c) if c.isdigit() else ord(c) - ord("A") for c in number[:15]]
     total = sum(_FISCAL_ODD[r] if i % 2 == 0 else r for i, r in enumerate(ranks))
     return number[15] == chr(ord("A") + total % 26)
@@ -141,7 +141,7 @@ def french_nir(number: str) -> bool:
 
 
 def german_tax_id(number: str) -> bool:
-    """Steuer-Identifikationsnummer: ISO 7064 modulo 11,10; one digit repeats in the first ten."""
+    """Steuer-Identifikationsnummer: ISO 7064 modulo 11,10; the first ten digits repeat one."""
     counts = [number[:10].count(digit) for digit in "0123456789"]
     return max(counts) in (2, 3) and iso_7064_mod_11_10(number)
 
@@ -168,7 +168,7 @@ def portuguese_nif(number: str) -> bool:
 
 
 def brazilian_cpf(number: str) -> bool:
-    """CPF: two check digits modulo 11; numbers of one repeated digit are not issued."""
+    """CPF: two check digits modulo 11; numbers that repeat one digit are not issued."""
     first = weighted(number[:9], range(10, 1, -1)) * 10 % 11 % 10
     second = weighted(number[:10], range(11, 1, -1)) * 10 % 11 % 10
     return len(set(number)) > 1 and number[9:] == f"{first}{second}"
@@ -191,7 +191,7 @@ def finnish_hetu(number: str) -> bool:
 
 
 def danish_cpr(number: str) -> bool:
-    """CPR number: begins with a date; the check digit was given up in 2007."""
+    """CPR number: begins with a date; the check digit was abandoned in 2007."""
     return is_date(number[4:6], number[2:4], number[:2])
 
 

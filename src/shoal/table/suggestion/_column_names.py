@@ -1,8 +1,8 @@
-"""What the name of a column says: an identifier, a trait that others know, a secret, a weight.
+"""What a column's name refers to: an identifier, a trait that others know, a secret, a weight.
 
-Names are split into words (``dateOfBirth``, ``date_of_birth`` and ``DATE-OF-BIRTH`` say the same)
-and compared with English, German, French, Spanish, Italian, Dutch and Portuguese words, and with
-the codes of the large surveys. The words are in ``words.toml``.
+Names are split into words (``dateOfBirth``, ``date_of_birth`` and ``DATE-OF-BIRTH`` are equal) and
+compared with English, German, French, Spanish, Italian, Dutch and Portuguese words, and with the
+codes of the large surveys. The words are in ``words.toml``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _ROW_NUMBER = re.compile(r"unnamed: ?\d+|index|level_0|__index_level_\d+__|rowna
 
 @dataclass(frozen=True)
 class NameHints:
-    """What a column's name speaks of."""
+    """What a column's name refers to."""
 
     identifiers: frozenset[str]
     says_id: bool
@@ -36,7 +36,7 @@ class NameHints:
 
 
 def hints_of(name: str) -> NameHints:
-    """Read the name of a column."""
+    """The hints in the name of a column."""
     words = words_of(name)
     whole = "".join(words)
     candidates = [*words, whole]
@@ -62,7 +62,7 @@ def hints_of(name: str) -> NameHints:
 
 
 def words_of(name: str) -> list[str]:
-    """The words of a column name: small letters, no accents, ß as ss."""
+    """The words of a column name in lower case, without accents, with ß as ss."""
     parts = re.split(r"[^\w]+|_", without_accents(name.replace("ß", "ss")))
     words: list[str] = []
     for part in parts:
@@ -72,12 +72,12 @@ def words_of(name: str) -> list[str]:
 
 
 def without_accents(text: str) -> str:
-    """The letters that accents are set on."""
+    """The text without the accents on its letters."""
     return "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
 
 
 def _says_person_name(words: list[str]) -> bool:
-    if "nombre" in words:  # French for "number of", so only alone or beside a family name
+    if "nombre" in words:  # French for "number of", so only alone or with a family name
         return len(words) == 1 or any(word.startswith("apellido") for word in words)
     others = [word for word in words if word not in ("name", "names")]
     return len(others) < len(words) and known("named_persons").issuperset(others)
@@ -97,7 +97,7 @@ def _says_id(words: list[str]) -> bool:
 
 
 def _weight_hint(words: list[str]) -> str | None:
-    """``"sure"`` for a sampling weight, ``"maybe"`` for a weight that may be of a body."""
+    """``"sure"`` for a sampling weight, ``"maybe"`` for what may be a body weight."""
     if _any_of(words, "weight"):
         return "sure"
     if _any_of(words, "weight_plain"):
@@ -115,7 +115,7 @@ def _first(words: list[str], index: Index) -> str | None:
 
 @dataclass(frozen=True)
 class Index:
-    """Words and beginnings of words with the topic they stand for."""
+    """Words and prefixes, each with its topic."""
 
     exact: Mapping[str, str]
     beginnings: tuple[tuple[str, str], ...]
@@ -130,7 +130,7 @@ def _lookup(word: str, index: Index) -> str | None:
 
 @functools.cache
 def _file() -> dict[str, dict[str, Any]]:
-    """``words.toml``, which is read when a name is first asked about."""
+    """The content of ``words.toml``, read when it is first needed."""
     return tomllib.loads((resources.files(__package__) / "words.toml").read_text("utf-8"))
 
 
@@ -141,19 +141,19 @@ def known(kind: str) -> frozenset[str]:
 
 
 def title_of(kind: str) -> str:
-    """A kind of identifier in words."""
+    """The title of a kind of identifier."""
     return str(_file()["titles"][kind])
 
 
 @functools.cache
 def known_scales() -> list[list[str]]:
-    """Answers in their order, scale by scale."""
+    """Scales of answers, each in its order."""
     return [line.split(", ") for line in _file()["scales"]["lines"]]
 
 
 @functools.cache
 def _index(topics: str) -> Index:
-    """The words for identifiers, quasi-identifiers or secrets, made when a name is first read."""
+    """The words for identifiers, quasi-identifiers or sensitive columns."""
     pairs = [(word, topic) for topic, words in _file()[topics].items() for word in words.split()]
     return Index(
         exact={word: topic for word, topic in pairs if not word.endswith("*")},

@@ -25,18 +25,18 @@ _MOST_WORK = 340_000_000
 
 @dataclass(frozen=True)
 class ColumnSet:
-    """A set of columns with how well it tells records apart.
+    """A set of columns, and how well it tells records apart.
 
     Parameters
     ----------
     columns : tuple of str
         The columns.
     distinction : float
-        Different tuples per record: 1 where every record is unique.
+        Distinct tuples per record; 1 if every record is unique.
     separation : float
-        Share of the pairs of records that differ in the set.
+        The share of the pairs of records that differ in the set.
     grown : bool
-        Whether the set was grown column by column; otherwise all sets of its size were compared.
+        Whether the set was grown column by column. If not, all sets of its size were compared.
 
     Examples
     --------
@@ -61,7 +61,7 @@ class ColumnSet:
 
 
 def distinction_and_separation(sizes: Integers) -> tuple[float, float]:
-    """Both ratios from the sizes of the groups of equal records."""
+    """Both ratios, from the sizes of the groups of equal records."""
     rows = int(sizes.sum())
     if rows < 2:
         return float(rows), 0.0
@@ -76,7 +76,7 @@ def measure_set(parts: Sequence[Codes], rows: int) -> ColumnSet:
 
 
 def pool_size(rows: int, max_set_size: int) -> int:
-    """How many columns can be compared in all sets within a bounded amount of work."""
+    """How many columns can be compared in sets within a bounded amount of work."""
     for columns in range(_LARGEST_POOL, _SMALLEST_POOL, -1):
         sets = sum(math.comb(columns, size) for size in range(1, max_set_size + 1))
         if sets * max(rows, 50_000) <= _MOST_WORK:
@@ -87,11 +87,11 @@ def pool_size(rows: int, max_set_size: int) -> int:
 def search_sets(
     parts: Sequence[Codes], rows: int, *, max_set_size: int = 3, keep: int = 10
 ) -> list[ColumnSet]:
-    """The best sets of each size: all sets up to ``max_set_size``, then the best one grown.
+    """The best sets of each size up to ``max_set_size``, then larger ones grown from the best.
 
-    Sets are ranked by the sum of distinction and separation, ties by the order of the columns.
-    Growing adds the best column until there are 99 different tuples per 100 records, or until
-    less than a thousandth is gained.
+    Sets are ranked by the sum of distinction and separation, and ties by the order of the columns.
+    Growing adds the best column until there are 99 distinct tuples per 100 records, or until the
+    gain is less than a thousandth.
     """
     by_size: dict[int, list[ColumnSet]] = {}
     for found in _all_sets(parts, rows, max_set_size):
@@ -106,12 +106,12 @@ def search_sets(
 
 
 def _strength(found: ColumnSet) -> float:
-    """Separation tells weak sets apart, distinction strong ones, so their sum ranks both."""
+    """The rank of a set: separation compares weak sets, distinction strong ones."""
     return found.distinction + found.separation
 
 
 def _all_sets(parts: Sequence[Codes], rows: int, max_set_size: int) -> Iterable[ColumnSet]:
-    """Every set, built on the groups of the set without its last column."""
+    """Every set, built from the groups of the set without its last column."""
     from shoal.kernels.grouping import group
 
     def extend(names: tuple[str, ...], labels: npt.NDArray[Any], first: int) -> Iterable[ColumnSet]:
@@ -130,7 +130,7 @@ def _all_sets(parts: Sequence[Codes], rows: int, max_set_size: int) -> Iterable[
 
 
 def _joined(labels: npt.NDArray[Any], part: Codes) -> npt.NDArray[np.uint64]:
-    """Keys of the groups split further by one column; both factors are below the row number."""
+    """Keys of the groups, split by one more column; both factors are below the number of rows."""
     keys = labels.astype(np.uint64)
     keys *= np.uint64(part.count)
     keys += part.codes
@@ -144,7 +144,7 @@ def _measured(columns: tuple[str, ...], keys: npt.NDArray[np.uint64]) -> ColumnS
 
 
 def _grow(start: ColumnSet, parts: Mapping[str, Codes], rows: int) -> list[ColumnSet]:
-    """The start extended by one column after the other, each the one that gains most."""
+    """Extend the start column by column, always by the one that gains most."""
     from shoal.kernels.grouping import dense_labels
 
     steps: list[ColumnSet] = []
@@ -163,7 +163,7 @@ def _grow(start: ColumnSet, parts: Mapping[str, Codes], rows: int) -> list[Colum
 
 
 def identifying_set(parts: Sequence[Codes], rows: int) -> ColumnSet:
-    """The smallest set found that tells more than 99 % of the records apart, or the best one."""
+    """The smallest set found that tells more than 99 % of the records apart, or else the best."""
     if not parts:
         return ColumnSet((), 0.0, 0.0)
     alone = sorted((measure_set([part], rows) for part in parts), key=_strength, reverse=True)

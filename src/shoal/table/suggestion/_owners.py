@@ -1,4 +1,4 @@
-"""Columns that say who it is: whose row, where a person has several, and who would be named."""
+"""Columns that identify people: the unit if a person has several rows, and missed identifiers."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from shoal.table.columns._column import Column, in_one_code
 from shoal.table.suggestion._column_names import hints_of
 from shoal.table.suggestion._patterns import Evidence, looks_like_identifier
 
-#: What several people may share: only together do such columns say who it is.
+#: Kinds that several people may share; such columns identify people only together.
 _SHARED = ("person_name", "phone", "address", "ip_address")
-#: What numbers rows or describes them, and never a person.
+#: Kinds that number or describe rows, never persons.
 _OF_ROWS = ("row_number", "unique_text", "free_text")
 _HOUSEHOLD = re.compile(
     r"(.*_)?(household|haushalt(s)?|m[ée]nage|hogar|hh)(_?(id|nr|no|num|number|nummer|key|code))?"
@@ -29,22 +29,22 @@ _PERSON = (
     r"respondent|participant|insured|beneficiary|citizen|policyholder|applicant|borrower|donor|"
     r"voter|inmate|versicherte(r|n)?|kunde(n)?|mitarbeiter|sch(ü|ue)ler|proband(en)?|mitglied(s)?)"
 )
-#: A name that says: the key of a person.
+#: Names of columns that hold the key of a person.
 _PERSON_KEY = re.compile(
     rf"(.*_)?{_PERSON}_?(id|nr|no|num|nbr|number|nummer|key|code)", re.IGNORECASE
 )
 _BARE_PERSON = re.compile(_PERSON, re.IGNORECASE)
-#: So many different codes under a name like "patient" are people, and no answer or count.
+#: With this many distinct codes, a column named like "patient" holds people, not answers or counts.
 _FEWEST_CODES = 10
 
 
 def is_household(name: str) -> bool:
-    """Whether the name of a column speaks of households."""
+    """Whether the name of a column refers to households."""
     return _HOUSEHOLD.fullmatch(_joined(name)) is not None
 
 
 def is_person_key(column: Column) -> bool:
-    """Whether a column is the key of a person, by its name."""
+    """Whether the name of a column says that it is the key of a person."""
     name = _joined(column.name)
     if _PERSON_KEY.fullmatch(name) is not None:
         return True
@@ -56,7 +56,7 @@ def is_person_key(column: Column) -> bool:
 
 
 def _joined(name: str) -> str:
-    """A name in words with one mark between them, also one of ``twoWords``."""
+    """A name with one underscore between its words, also for ``twoWords``."""
     return re.sub(r"(?<=[a-zäöü])(?=[A-Z])|[\s.-]+", "_", name.strip())
 
 
@@ -66,12 +66,12 @@ def repeating_owners(
     roles: Roles,
     repeats: Callable[[Sequence[str]], int | None] | None = None,
 ) -> dict[tuple[str, ...], int]:
-    """Columns that seem to say whose row it is, and repeat, with the number of their values.
+    """Columns that seem to identify the person of a row and repeat, with their distinct values.
 
-    Nothing where the roles name a unit, or say that each row is a person. Declared identifiers
-    are looked at, and columns that may leave but look like a person's key. What people share, as
-    names, phones and postcodes, is looked at together. Where ``columns`` are only some rows of
-    many, ``repeats`` counts all of them.
+    Empty if the roles declare that each row is a person; with a declared unit, only coarser keys of
+    persons. The function checks declared identifiers and columns that look like the key of a
+    person. It takes columns that people share, such as names, phones and postcodes, together. If
+    ``columns`` hold only a part of the rows, ``repeats`` counts over all of them.
     """
     count = repeats or (lambda names: repeated([columns[name] for name in names]))
     if rows < _FEWEST:
@@ -84,13 +84,13 @@ def repeating_owners(
     found: dict[tuple[str, ...], int] = {
         (name,): distinct for name in keys if (distinct := count([name])) is not None
     }
-    if roles.unit_columns:  # which is finer than another key of persons
+    if roles.unit_columns:  # another key with fewer values may be the real person
         persons = count(roles.unit_columns) or rows
         return {names: distinct for names, distinct in found.items() if distinct < persons}
     if roles.unit:
         return {}
     if found or any(name in roles.identifiers for name in keys):
-        return found  # a key of persons that does not repeat says that each row is one
+        return found  # a key of persons that does not repeat shows that each row is a person
     shared: list[str] = []
     for name, column in columns.items():
         role = roles.of(name)
@@ -102,7 +102,7 @@ def repeating_owners(
         if is_household(name) or (evidence is not None and evidence.kind in _OF_ROWS):
             continue
         by_nature = hints_of(name).quasi if evidence is None else evidence.kind in _SHARED
-        if by_nature:  # several people have the same: a name, a phone, a postcode
+        if by_nature:  # several people can have the same name, phone or postcode
             shared.append(name)
         elif (distinct := count([name])) is not None:
             found[(name,)] = distinct
@@ -117,7 +117,7 @@ def repeating_owners(
 def suggested_unit(
     columns: Mapping[str, Column], evidence: dict[str, Evidence], keys: Sequence[str] = ()
 ) -> str | None:
-    """The column that says whose row it is; None where each row seems to be a person."""
+    """The column that identifies the person of a row; None if each row seems to be a person."""
     found: dict[str, int] = {}
     others = (
         name
@@ -132,7 +132,7 @@ def suggested_unit(
 
 
 def repeated(columns: Sequence[Column]) -> int | None:
-    """How many different values some columns have together, where they repeat; else None."""
+    """The number of distinct values that columns have together, or None if none repeats."""
     there = np.all([column.present for column in columns], axis=0)
     rows = int(there.sum())
     if not rows:
@@ -145,17 +145,17 @@ def repeated(columns: Sequence[Column]) -> int | None:
 
 
 def _is_of_people(column: Column) -> bool:
-    """Whether a column that no two people share is about them, and not about rows."""
+    """Whether a column looks like an identifier of people rather than of rows."""
     evidence = looks_like_identifier(column)
     return evidence is not None and evidence.kind not in ("record_id", *_OF_ROWS)
 
 
-#: Types that may hold the same identifier in another writing.
+#: Types that may hold the same identifier written differently.
 _WRITTEN_ALIKE = {pl.String(), pl.Int64(), pl.Int32(), pl.UInt64(), pl.UInt32()}
 
 
 def undeclared_identifiers(columns: Mapping[str, Column], roles: Roles) -> dict[str, str]:
-    """Columns that would leave although they identify people, with the evidence in words."""
+    """Columns that would be released although they identify people, each with its evidence."""
     found = {}
     for name, column in columns.items():
         role = roles.of(name)
@@ -164,7 +164,7 @@ def undeclared_identifiers(columns: Mapping[str, Column], roles: Roles) -> dict[
             if evidence is not None:
                 found[name] = str(evidence)
             elif is_person_key(column) and column.codes.count > 1:
-                found[name] = "the key of a person, by its name"
+                found[name] = "named like the key of a person"
         if role not in ("identifiers", "insensitive", "unit", "household"):
             copied = _copied_identifier(columns, roles, column)
             if copied is not None:
@@ -173,7 +173,7 @@ def undeclared_identifiers(columns: Mapping[str, Column], roles: Roles) -> dict[
 
 
 def _copied_identifier(columns: Mapping[str, Column], roles: Roles, column: Column) -> str | None:
-    """The identifier that has the same value in most of the rows, if there is one."""
+    """The identifier that has the same value as a column in most rows, or None."""
     withheld = [columns[name] for name in roles.withheld]
     for other in withheld:
         types = {column.dtype, other.dtype}

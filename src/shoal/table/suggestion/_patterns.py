@@ -1,4 +1,4 @@
-"""Direct identifiers found by the name of a column and by the look of its values."""
+"""Direct identifiers, recognized by a column's name and by the form of its values."""
 
 from __future__ import annotations
 
@@ -38,24 +38,24 @@ _DATE = re.compile(
 
 @dataclass(frozen=True)
 class Evidence:
-    """Why a column looks like a direct identifier. It never holds a value of the column.
+    """Why a column looks like a direct identifier. It never contains a value of the column.
 
     Parameters
     ----------
     kind : str
-        What the values seem to be, as a key: ``"email"``, ``"national_id"``, …
+        The kind of identifier, as a key: ``"email"``, ``"national_id"``, …
     title : str
         The same in words.
     by : {"name", "values", "name and values"}
-        What says so.
+        What the evidence comes from.
     share : float, optional
-        The share of the different values that have the form, or, for ids and near-unique text,
-        the number of different values per value present. None where the name alone says it.
+        The share of the distinct values that match. For ids and near-unique text: the number of
+        distinct values per value that is not missing. None if the name alone is the evidence.
 
     Examples
     --------
     >>> print(Evidence("email", "e-mail address", "values", 0.98))
-    e-mail address (98.0 % of the different values)
+    e-mail address (98.0 % of the distinct values)
     """
 
     kind: str
@@ -69,19 +69,19 @@ class Evidence:
 
     def __str__(self) -> str:
         if self.share is None:
-            return f"{self.title} (by its name)"
+            return f"{self.title} (judging by its name)"
         unique = self.kind in ("record_id", "row_number", "unique_text", "free_text")
-        what = "of the values are different" if unique else "of the different values"
+        what = "of the values are distinct" if unique else "of the distinct values"
         return f"{self.title} ({100 * self.share:.1f} % {what})"
 
 
 def looks_like_identifier(column: Column) -> Evidence | None:
-    """Why a column must not leave undeclared, or None.
+    """Why a column must be declared before a release, or None if it need not be.
 
-    The strict check before a release: values with the form of a direct identifier (e-mail,
-    phone, bank account, national number, …), a name that says identifier on a column with many
-    different values, or text that is different on nearly every row. Numbers that are merely all
-    different (amounts, measurements) pass unless the name says that they are ids.
+    The strict check before a release finds values with the form of a direct identifier (e-mail,
+    phone, bank account, national number, …), a column with many distinct values and the name of
+    an identifier, and text that differs in nearly every row. Numbers that are merely all
+    different (amounts, measurements) pass, unless the name says that they are ids.
     """
     if column not in _EVIDENCE:
         present = len(column) - column.missing_count
@@ -93,7 +93,7 @@ def looks_like_identifier(column: Column) -> Evidence | None:
     return _EVIDENCE[column]
 
 
-#: What a column was found to be; it is asked for more than once, and a column does not change.
+#: The evidence of each column, kept because it is needed repeatedly and a column never changes.
 _EVIDENCE: WeakKeyDictionary[Column, Evidence | None] = WeakKeyDictionary()
 
 
@@ -126,7 +126,7 @@ def identifier_evidence(
 
 
 def whole_numbers(levels: pl.Series) -> bool:
-    """Whether floats are integers in disguise, as they are where a frame had missing values."""
+    """Whether floats are really integers, as happens if a frame had missing values."""
     values = levels.cast(pl.Float64)
     return bool((values.is_between(-(2**53), 2**53) & (values == values.floor())).all())
 
@@ -138,9 +138,9 @@ def written_as_date(levels: pl.Series) -> bool:
 
 
 def _sample(levels: pl.Series) -> list[str]:
-    """Up to 5,000 different values as texts of bounded length; always the same ones."""
+    """Up to 5,000 distinct values as texts of bounded length; always the same ones."""
     if len(levels) > _MOST_VALUES:
-        # not every so-many-th: values of a regular column would be in step with it
+        # random places, because regular steps could coincide with a regular column
         places = np.random.default_rng(0).integers(0, len(levels), _MOST_VALUES)
         levels = levels.gather(np.unique(places))
     texts = (text.strip()[:_LONGEST] for text in levels.cast(pl.String).to_list())
@@ -150,20 +150,20 @@ def _sample(levels: pl.Series) -> list[str]:
 def _by_form(
     values: Sequence[str], distinct: int, present: int, integers: bool, hints: NameHints
 ) -> Evidence | None:
-    found = best_pattern(values, integers=integers, said=hints.identifiers)
+    found = best_pattern(values, integers=integers, named_kinds=hints.identifiers)
     if found is None:
         return None
     pattern, share = found
     named = pattern.kind in hints.identifiers
     if not (named or pattern.certain) and distinct < min(500, 0.05 * present):
-        return None  # a code with few levels names nobody, whatever its form
+        return None  # a code with few levels identifies nobody, whatever its form
     if named and len(values) == 1 and present > 1:
         return None
     return Evidence(pattern.kind, pattern.title, "name and values" if named else "values", share)
 
 
 def _by_name(distinct: int, present: int, form: str, hints: NameHints) -> Evidence | None:
-    """A name that says identifier, on a column with enough different values to be one."""
+    """Evidence from the name of a column that has enough distinct values to be an identifier."""
     ratio = distinct / present
     if hints.row_number and form == "number" and ratio > 0.9 and distinct > 2:
         return Evidence("row_number", title_of("row_number"), "name and values", ratio)
@@ -189,13 +189,13 @@ def _by_uniqueness(
     words = sorted(text.count(" ") + 1 for text in values)
     if ratio >= 0.3 and words[len(words) // 2] >= 5:
         return Evidence("free_text", title_of("free_text"), "values", ratio)
-    if ratio >= 0.9 and not hints.quasi:  # the places of a small table differ and name nobody
+    if ratio >= 0.9 and not hints.quasi:  # places may all differ in a small table
         return Evidence("unique_text", title_of("unique_text"), "values", ratio)
     return None
 
 
 def _running_number(levels: pl.Series, present: int) -> Evidence | None:
-    """Different on every row, and without gaps or all of one length: numbered, not measured."""
+    """Evidence from numbers that all differ and either have few gaps or all the same length."""
     distinct = len(levels)
     if distinct < 50 or distinct < present:
         return None
@@ -208,14 +208,14 @@ def _running_number(levels: pl.Series, present: int) -> Evidence | None:
 
 
 def _form_of(values: Sequence[str]) -> Literal["number", "date", "text"]:
-    """Whether nearly all texts are numbers or dates written as text."""
+    """The form that nearly all texts have: numbers, dates, or other text."""
     needed = 0.9 * len(values)
     if sum(_DATE.fullmatch(value) is not None for value in values) >= needed:
         return "date"
     if min(map(len, values)) == max(map(len, values)) >= _CODE_LENGTH and all(
         value.isdigit() for value in values
     ):
-        return "text"  # so many digits, and always as many, are a code and not a quantity
+        return "text"  # many digits, always the same number of them: a code, not a quantity
     if sum(_NUMBER.fullmatch(value) is not None for value in values) >= needed:
         return "number"
     return "text"

@@ -1,4 +1,4 @@
-"""What ``suggest_roles`` answers: facts about columns and sets, and the roles they suggest."""
+"""The result of ``suggest_roles``: facts about columns and sets, and the suggested roles."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _WIDEST_NAME = 28
 
 @dataclass(frozen=True)
 class ColumnFacts:
-    """What was found out about one column; never a value of it.
+    """Facts about one column, without any of its values.
 
     Parameters
     ----------
@@ -29,19 +29,19 @@ class ColumnFacts:
     kind : str
         Integer, float, boolean, text, date, datetime, time or duration.
     distinct : int
-        The number of different values, missing not counted.
+        The number of distinct values, without missing ones.
     missing : float
         The share of missing values.
     distinction, separation : float
-        How well the column alone tells records apart (see :class:`ColumnSet`); a missing value
+        How well the column alone tells records apart (see :class:`ColumnSet`). A missing value
         counts as a value.
     evidence : Evidence, optional
-        Why it looks like a direct identifier.
+        Why the column looks like a direct identifier.
     role : str, optional
         The suggested role: ``"identifiers"``, ``"quasi_identifiers"``, ``"sensitive"``,
-        ``"weight"`` or ``"target"``; None where nothing speaks for one.
+        ``"weight"`` or ``"target"``; None if no rule applies.
     reason : str
-        Why, in words.
+        Why this role, in words.
     """
 
     name: str
@@ -61,21 +61,21 @@ class ColumnFacts:
 
 @dataclass(frozen=True, repr=False)
 class RoleSuggestion(Helpful):
-    """Suggested roles with the evidence for them.
+    """The suggested roles and the evidence for them.
 
     Parameters
     ----------
     rows : int
         The number of records looked at.
     roles : Roles
-        The suggestion, to be checked by someone who knows the data. ``insensitive`` is empty:
-        that a column may leave as it is, is for a person to say.
+        The suggestion. Someone who knows the data must check it. ``insensitive`` is always empty:
+        only a person can decide that a column may be released unchanged.
     columns : tuple of ColumnFacts
         Every column, in the order of the table.
     sets : tuple of ColumnSet
-        The sets of columns that tell records apart best: by size, the best first.
+        The sets of columns that tell records apart best, by size and then from the best.
     notes : tuple of str
-        What was left out, and other limits of the search.
+        Columns that were left out, and other limits of the search.
     """
 
     _instead = instead({"suggestion.roles": "identifiers quasi_identifiers sensitive unit"})
@@ -165,8 +165,8 @@ def _column_lines(columns: tuple[ColumnFacts, ...]) -> list[str]:
     numeric = range(2, 6)
     return [
         "  ".join(
-            cell.rjust(width) if at in numeric else cell.ljust(width)
-            for at, (cell, width) in enumerate(zip(row, widths, strict=True))
+            cell.rjust(width) if place in numeric else cell.ljust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
         ).rstrip()
         for row in [_HEAD, *rows]
     ]

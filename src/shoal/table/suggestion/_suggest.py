@@ -1,4 +1,4 @@
-"""Which roles a table seems to need, with the evidence for each."""
+"""Suggest the roles of a table's columns, with the evidence for each."""
 
 from __future__ import annotations
 
@@ -54,9 +54,9 @@ def suggest_roles(table: Any, *, max_set_size: int = 3) -> RoleSuggestion:
     Parameters
     ----------
     table : Table or polars, pandas or pyarrow frame
-        The data. Roles that it has already are not looked at.
+        The data. Roles that the table already has are ignored.
     max_set_size : int, default 3
-        Up to which size all sets of columns are compared; larger sets are grown from the best.
+        All sets of columns up to this size are compared; larger sets are grown from the best one.
 
     Returns
     -------
@@ -64,28 +64,27 @@ def suggest_roles(table: Any, *, max_set_size: int = 3) -> RoleSuggestion:
 
     Notes
     -----
-    In this order, a column is suggested as
+    The first rule that applies decides the role of a column:
 
-    1. *identifier*, where its values or its name show one (see ``looks_like_identifier``), where
-       it numbers the records, or where it goes one to one with an identifier; of those that
-       repeat, the one with most values is the *unit*, whose rows they are, and one whose name
-       speaks of households the *household*;
-    2. *weight*, where its name says sampling weight and all its values are positive;
-    3. *target*, where its name is class, label or target and it has few values;
-       *sensitive*, where its name speaks of health, money, religion, politics, crime and the like;
-    4. *quasi-identifier*, where its name speaks of a trait that others know (age, sex, place,
-       origin, family, education, work), where it is a date, or where at least half of the
-       records have a value of their own;
-    5. *quasi-identifier* too, where it belongs to the best pair or the best set of
-       ``max_set_size`` columns; if no name says anything, where it belongs to the smallest set
-       found that gives 99 % of the records a tuple of their own. Identifiers, weights, sensitive
-       columns, columns that single out records by themselves, and measurements (numbers with
-       decimals) do not enter the sets.
+    1. *identifier*: its values or its name look like one (see ``looks_like_identifier``), it
+       numbers the records, or it matches an identifier one to one. Among the identifiers that
+       repeat, the one with the most values becomes the *unit* (the person whose row it is). One
+       whose name refers to households becomes the *household*.
+    2. *weight*: its name refers to a sampling weight, and all its values are positive.
+    3. *target*: its name is class, label or target, and it has few values.
+       *sensitive*: its name refers to health, money, religion, politics, crime and the like.
+    4. *quasi-identifier*: its name refers to a trait that others know (age, sex, place, origin,
+       family, education, work), it is a date, or it has at least one distinct value for every two
+       records.
+    5. *quasi-identifier*: it belongs to the best pair or to the best set of ``max_set_size``
+       columns. If no name means anything, it belongs to the smallest set found that gives 99 % of
+       the records a tuple of their own. The sets do not include identifiers, weights, sensitive
+       columns, columns that single out records alone, or measurements (numbers with decimals).
 
     Distinction and separation are the ratios of Motwani and Xu, "Efficient algorithms for masking
-    and finding quasi-identifiers" (2007): different tuples per record, and the share of pairs of
-    records that differ. The number of columns compared in sets is bounded by the number of rows;
-    ``notes`` says when columns were left out.
+    and finding quasi-identifiers" (2007): distinct tuples per record, and the share of pairs of
+    records that differ. The number of rows limits how many columns are compared in sets;
+    ``notes`` reports the columns that were left out.
 
     Examples
     --------
@@ -128,7 +127,7 @@ def suggest_roles(table: Any, *, max_set_size: int = 3) -> RoleSuggestion:
 
 @dataclass
 class _Column:
-    """A column under examination: its facts, and the role as far as it is known."""
+    """A column under examination: its facts, and its role once it is decided."""
 
     base: ColumnFacts
     hints: NameHints
@@ -180,36 +179,36 @@ def _by_itself(column: _Column, table: Table) -> None:
     facts, hints = column.base, column.hints
     sensitive = hints.sensitive if hints.quasi not in _TELLING else None
     if facts.distinct == 0:
-        column.decide(None, "no value in any row")
+        column.decide(None, "all values are missing")
     elif facts.evidence is not None:
         column.decide("identifiers", str(facts.evidence))
     elif hints.weight and _is_weight(table.column(column.name).series, hints.weight):
         column.decide(
             "weight",
             "sampling weight"
-            + ("; its exact values tell records apart" * (facts.distinction >= 0.1)),
+            + ("; its exact values can single out records" * (facts.distinction >= 0.1)),
         )
     elif hints.weight == "sure":
-        column.decide(None, "a sampling weight by its name, but not all its values are positive")
+        column.decide(None, "named like a sampling weight, but not all values are positive")
     elif facts.separation == 0 and len(table) > 1:
         column.decide(None, "the same value in every row")
     elif hints.label and facts.distinct <= _MOST_CLASSES:
-        column.decide("target", "its name says that it is what a model predicts")
+        column.decide("target", "its name marks it as what a model predicts")
     elif sensitive:
-        column.decide("sensitive", f"its name speaks of {sensitive}")
+        column.decide("sensitive", f"its name refers to {sensitive}")
     elif hints.quasi:
         column.decide(
-            "quasi_identifiers", f"its name speaks of {hints.quasi}, which others may know"
+            "quasi_identifiers", f"its name refers to {hints.quasi}, which others may know"
         )
     elif column.date:
         column.decide("quasi_identifiers", "a date, which others may know")
     elif facts.distinction >= _SINGLES_OUT and len(table) >= _FEWEST_ROWS:
         share = f"{100 * facts.distinction:.1f}"
-        column.decide("quasi_identifiers", f"{share} different values per 100 records")
+        column.decide("quasi_identifiers", f"{share} distinct values per 100 records")
 
 
 def _is_weight(series: pl.Series, hint: str) -> bool:
-    """All values positive; and spread further than bodies weigh, where the name leaves it open."""
+    """Whether all values are positive and, for a vague name, vary more than body weights do."""
     if not series.dtype.is_numeric() or series.null_count():
         return False
     low, middle, high = series.min(), series.median(), series.max()
@@ -219,15 +218,15 @@ def _is_weight(series: pl.Series, hint: str) -> bool:
 
 
 def _only_one(role: str, columns: Sequence[_Column]) -> None:
-    """A table has one weight and one target: the first column that looks like it."""
+    """Keep the first column with this role; a table has only one weight and one target."""
     found = [column for column in columns if column.role == role]
     for column in found[1:]:
-        column.decide(None, f"a further {role} beside '{found[0].name}'")
+        column.decide(None, f"'{found[0].name}' is already the suggested {role}")
 
 
 def _one_to_one_with_identifiers(columns: Sequence[_Column], table: Table) -> None:
-    """The name of a unit beside its number is an identifier as well."""
-    # where hardly a value repeats, everything that is unique goes one to one with it
+    """Make a column an identifier if it matches one, as the name of a unit matches its number."""
+    # if hardly any value repeats, every unique column would match one to one
     identifiers = [c for c in columns if c.role == "identifiers" and c.base.distinction < _REPEATS]
     for column in columns:
         if column.role == "identifiers" or column.fractional or column.base.distinct < 50:
@@ -238,14 +237,14 @@ def _one_to_one_with_identifiers(columns: Sequence[_Column], table: Table) -> No
                 continue
             pair = [table.codes(name) for name in (other.name, column.name)]
             if measure_set(pair, len(table)).distinction * len(table) <= most + 1:
-                column.decide("identifiers", f"goes one to one with '{other.name}'")
+                column.decide("identifiers", f"matches '{other.name}' one to one")
                 break
 
 
 def _pool(
     columns: Sequence[_Column], rows: int, max_set_size: int
 ) -> tuple[list[_Column], list[str]]:
-    """The columns to compare in sets: those that may be quasi-identifiers, the best of them."""
+    """The best candidates for quasi-identifiers, which are compared in sets; and notes."""
     open_ = [
         c
         for c in columns
@@ -260,13 +259,14 @@ def _pool(
     alone = [c.name for c in columns if c.role == "quasi_identifiers" and c not in open_]
     if alone:
         notes.append(
-            f"Nearly unique by themselves, so left out of the sets of columns: {quoted(alone)}."
+            f"Left out of the sets of columns, because nearly every value is unique: "
+            f"{quoted(alone)}."
         )
     size = pool_size(rows, max_set_size)
     if len(pool) > size:
         notes.append(
-            f"The {size} most separating of {len(pool)} columns were compared in sets "
-            "(columns with a telling name first)."
+            f"Only {size} of {len(pool)} columns were compared in sets: first those with a known "
+            "name, then those that separate records best."
         )
         pool = sorted(pool, key=lambda c: (c.hints.quasi is None, -c.base.separation))[:size]
         pool = [c for c in columns if c in pool]
@@ -276,20 +276,21 @@ def _pool(
 def _by_sets(
     columns: Sequence[_Column], sets: Sequence[ColumnSet], compared: int, max_set_size: int
 ) -> None:
-    """Rule 5: members of the best small sets, or of the grown set where no name says anything."""
+    """Rule 5: members of the best small sets, or of the grown set if no name means anything."""
     named = any(c.role == "quasi_identifiers" for c in columns)
     best = {len(found.columns): found for found in reversed(sets)}
     sizes = [2, max_set_size] if named else [2, max_set_size, max(best, default=0)]
     chosen = [best[size] for size in sizes if size in best]
     by_name = {c.name: c for c in columns}
     for found in chosen:
-        everything = named and len(found.columns) == compared  # then being in it says nothing
+        everything = named and len(found.columns) == compared  # then membership means nothing
         if found.separation < _WORTH_A_SET or everything:
             continue
-        how = f"in the {'grown' if found.grown else 'best'} set of {len(found.columns)} columns"
+        kind = "grown" if found.grown else "best"
+        reason = f"belongs to the {kind} set of {len(found.columns)} columns"
         for name in found.columns:
             if not by_name[name].decided:
-                by_name[name].decide("quasi_identifiers", how)
+                by_name[name].decide("quasi_identifiers", reason)
 
 
 def _rest(columns: Sequence[_Column], compared: set[str]) -> None:
@@ -297,9 +298,9 @@ def _rest(columns: Sequence[_Column], compared: set[str]) -> None:
         if column.name in compared:
             column.reason = "adds little to the best sets of columns"
         elif column.fractional:
-            column.reason = "a measurement that few records have alone"
+            column.reason = "a measurement; few of its values are unique"
         else:
-            column.reason = "not among the columns compared in sets"
+            column.reason = "not compared in sets of columns"
 
 
 def _roles(columns: Sequence[_Column]) -> Roles:
@@ -316,7 +317,7 @@ def _roles(columns: Sequence[_Column]) -> Roles:
 
 
 def _owners(roles: Roles, columns: Sequence[_Column], table: Table) -> Roles:
-    """The roles with the unit and the household, where identifiers repeat."""
+    """The roles, with a unit and a household if identifiers repeat."""
     named = [c.base for c in columns if c.role == "identifiers"]
     evidence = {facts.name: facts.evidence for facts in named if facts.evidence is not None}
     keys = [c.name for c in columns if is_person_key(table.column(c.name))]
@@ -332,28 +333,28 @@ def _owners(roles: Roles, columns: Sequence[_Column], table: Table) -> Roles:
 
 
 def _about_owners(roles: Roles, table: Table) -> list[str]:
-    """What is to be said of persons with several rows."""
+    """Notes on persons who have, or may have, several rows."""
     if roles.unit_columns:
         (name,) = roles.unit_columns
         return [
-            f"{len(table):,} rows carry {table.codes(name).count:,} different values of '{name}': "
+            f"{len(table):,} rows have {table.codes(name).count:,} different values of '{name}': "
             "a person may have several rows, and k counts persons."
         ]
     return [
-        f"{len(table):,} rows carry {distinct:,} different values of {quoted(names)}: say whose "
-        'row it is with unit = "..." in the roles, or unit = "row" if each row is a person.'
+        f"{len(table):,} rows have {distinct:,} different values of {quoted(names)}. Name the "
+        'person with unit = "..." in the roles, or write unit = "row" if each row is a person.'
         for names, distinct in repeating_owners(table._columns, len(table), roles).items()
     ]
 
 
 def _about_missing(table: Table) -> list[str]:
-    """Which columns a few texts keep from being numbers or dates."""
+    """Notes on columns that would be numbers or dates but for a few texts."""
     manner = table.manner
-    said = manner is not None and manner.options.format in OPTIONS_OF
-    return [one.sentence if said else one.question for one in mixed_columns(table)]
+    has_options = manner is not None and manner.options.format in OPTIONS_OF
+    return [one.sentence if has_options else one.question for one in mixed_columns(table)]
 
 
 def identifying_columns(table: Table, names: Sequence[str]) -> list[str]:
-    """The fewest of some columns that tell more than 99 % of the records apart."""
+    """The fewest of the given columns that tell more than 99 % of the records apart."""
     found = identifying_set([table.codes(name) for name in names], len(table))
     return [name for name in names if name in found.columns]

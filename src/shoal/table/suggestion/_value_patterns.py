@@ -1,7 +1,7 @@
-"""What identifying values look like: e-mail, phone, bank account, national numbers, devices.
+"""The forms of identifying values: e-mail, phone, bank account, national numbers, devices.
 
-A form alone is weak evidence: nine digits are an amount as well as a Dutch BSN. So every pattern
-says how sure a match is, and a column needs the more matches the less a single one proves.
+A form alone is weak evidence: nine digits may be an amount or a Dutch BSN. Every pattern therefore
+states how much a match proves. The less it proves, the more matches a column needs.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _FALSE_ALARM = 1e-6
 class Pattern:
     """The form of one kind of identifying value.
 
-    ``chance`` is how likely another value of the same form is taken for one: it sets how many
-    different values are needed. ``share`` is how many of the different values must match;
-    ``named_share`` is enough where the column's name says the same kind. A pattern that is only
-    ``named`` is too common a form to be believed without the name. ``integers`` says that a whole
-    number may be one, with leading zeros restored up to ``width``.
+    ``chance`` is the probability that another value of the same form passes as one; it determines
+    how many distinct values are needed. ``share`` is the share of the distinct values that must
+    match; ``named_share`` is enough if the column's name refers to the same kind. A ``named``
+    pattern is so common that it counts only together with the name. ``integers`` allows whole
+    numbers, with leading zeros restored up to ``width``.
     """
 
     kind: str
@@ -51,7 +51,7 @@ class Pattern:
 
     @cached_property
     def fewest(self) -> int:
-        """How many different values make a coincidence unlikely enough."""
+        """The number of distinct values that makes a coincidence unlikely enough."""
         return max(1, math.ceil(math.log(_FALSE_ALARM) / math.log(self.chance)))
 
     @property
@@ -61,12 +61,12 @@ class Pattern:
 
 
 def best_pattern(
-    values: Sequence[str], *, integers: bool, said: frozenset[str]
+    values: Sequence[str], *, integers: bool, named_kinds: frozenset[str]
 ) -> tuple[Pattern, float] | None:
-    """The pattern that most of the values match, with that share; None if none matches enough."""
+    """The pattern that most values match, with their share; None if no pattern matches enough."""
     found: list[tuple[Pattern, float]] = []
     for pattern in PATTERNS:
-        named = pattern.kind in said
+        named = pattern.kind in named_kinds
         if (pattern.named and not named) or (integers and not pattern.integers):
             continue
         fewest = 1 if named else pattern.fewest
@@ -82,9 +82,9 @@ def best_pattern(
 
 
 def _match_share(pattern: Pattern, values: Sequence[str]) -> float:
-    """The share of values that match; 0 as soon as a first look shows that few do."""
+    """The share of values that match, or 0 if a first sample shows that few do."""
     if pattern.integers and pattern.width:
-        shortest = pattern.width - 2  # more lost zeros than two are rare; short numbers are not ids
+        shortest = pattern.width - 2  # losing more than two zeros is rare; shorter ones are no ids
         values = [v.zfill(pattern.width) if len(v) >= shortest else v for v in values]
     if len(values) > 2 * _FIRST_LOOK and not pattern.certain:
         first = values[:: len(values) // _FIRST_LOOK]
@@ -94,12 +94,12 @@ def _match_share(pattern: Pattern, values: Sequence[str]) -> float:
 
 
 def plain_words(text: str) -> list[str]:
-    """The words of a text in small letters without accents."""
+    """The words of a text in lower case, without accents."""
     return re.findall(r"[a-z]+", without_accents(text.casefold()))
 
 
 def _form(text: str) -> re.Pattern[str]:
-    # ASCII, since with it no sign passes that the check digits cannot reckon with
+    # ASCII only, because the check digits cannot compute with other characters
     return re.compile(text, re.IGNORECASE | re.DOTALL | re.ASCII)
 
 
@@ -108,14 +108,14 @@ def _text_form(text: str) -> re.Pattern[str]:
 
 
 def _compact(checked: Callable[[str], bool]) -> Callable[[str], bool]:
-    """The check on the value without separators, in capital letters."""
+    """The check, applied to the value in upper case and without separators."""
     return lambda value: checked(_SEPARATORS.sub("", value).upper())
 
 
 def _number(
     title: str, form: str, checked: Callable[[str], bool], chance: float, width: int = 0
 ) -> Pattern:
-    """A national number; with a width it may be stored as an integer."""
+    """The pattern of a national number; with a width, it may be stored as an integer."""
     return Pattern(
         "national_id",
         title,
@@ -152,7 +152,7 @@ _STREET_ENDING = r"(?:stra(?:ß|ss)e|str|weg|platz|allee|gasse|ring|straat|laan|
 
 _WORD = r"[^\W\d_](?:[^\W\d_]|['’-])*\.?"
 
-# In the order in which a tie is decided: the most specific form first.
+# The most specific form first, because the first one wins a tie.
 _CERTAIN = (
     Pattern("email", "e-mail address",
             _text_form(r"[^@]*[\w+-]@[\w-]+(?:\.[\w-]+)*\.[a-z]{2,24}\b.*"),
@@ -245,7 +245,7 @@ _LIKELY = (
 _ONLY_NAMED = (
     Pattern("phone", "phone number", _form(r"\+?\(?\d(?:[ .\-/()]{0,2}\d){5,14}"),
             named=True, integers=True),
-    Pattern("national_id", "national number",
+    Pattern("national_id", "national ID number",
             _form(r"(?=(?:[^\d]*\d){5})[a-z]{0,3}[ -]?\d(?:[ .\-/]?[a-z0-9]){4,20}"),
             named=True, integers=True),
     Pattern("payment_card", "payment card number", _form(r"(?:\d[ -]?){13,19}"),

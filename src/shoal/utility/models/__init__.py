@@ -13,7 +13,7 @@ from shoal.utility.models._learners import learners
 from shoal.utility.models._scores import CLASSIFICATION_SCORES, REGRESSION_SCORES
 from shoal.utility.models._tuning import PRESETS, Tried, Tuned, grid, tuned
 
-SEARCHED = False  # no measure is declared here, and some learners are slow to import
+SEARCHED = False  # it declares no measure, and some learners import slowly
 
 __all__ = [
     "CLASSIFICATION_SCORES",

@@ -1,7 +1,8 @@
 """The columns of two tables as numbers and codes that can be compared.
 
-A model that learned from intervals and coarser values is asked about people as they come. How a
-value was released is learned from the training persons alone, of whom both records are known.
+A model that learned from intervals and coarser values must predict people from raw values. How a
+value was released is learned only from the training persons, whose records in both tables are
+known.
 """
 
 from __future__ import annotations
@@ -33,20 +34,20 @@ Side = Literal["original", "masked"]
 Task = Literal["classification", "regression"]
 Values = npt.NDArray[Any]
 
-_FEW: Final = 20  # values that are never too many
-_TOO_MANY: Final = 0.5  # of the records: from there on a text names them
+_FEW: Final = 20  # so few values are never too many
+_TOO_MANY: Final = 0.5  # share of the records: from here on, texts identify them
 
 
 @dataclass(frozen=True, eq=False)
 class Column:
     """One column of the original and of the masked table.
 
-    Numbers are floats, NaN where missing; other values are codes, -1 where missing. A column
-    ``labels`` where the masked table has other values than the original: intervals of numbers
-    (then ``masked`` holds codes of its own), or coarser values (then codes are shared). A table
-    that lacks the column, or in which it says nothing, has None; ``learnable`` are the tables in
-    which it is more than a list of names. Infinite numbers are missing; ``infinite`` says whether
-    there were any.
+    Numbers are floats, NaN if missing; other values are codes, -1 if missing. A column has
+    ``labels`` if the masked table has other values than the original: intervals of numbers
+    (then ``masked`` holds codes of its own), or coarser values (then codes are shared).
+    ``original`` or ``masked`` is None if that table lacks the column or has no information in it.
+    ``learnable`` names the tables in which the column is more than a list of names. Infinite
+    numbers count as missing; ``infinite`` says whether there were any.
     """
 
     name: str
@@ -58,12 +59,12 @@ class Column:
     infinite: bool = False
 
     def of(self, side: Side) -> Values | None:
-        """The values in one of the tables."""
+        """The column's values in one of the tables."""
         return self.original if side == "original" else self.masked
 
 
 def columns_of(original: Table, masked: Table | None, names: Sequence[str]) -> list[Column]:
-    """The named columns of both tables, all of which the original has.
+    """The named columns of both tables; the original has all of them.
 
     Examples
     --------
@@ -104,15 +105,15 @@ def _quantity(name: str, original: Table, masked: Table | None, learnable: set[S
     if masked is not None:
         after = masked.codes(name)
         if len(after.levels):
-            learnable = learnable | {"masked"}  # also intervals, which become numbers
+            learnable = learnable | {"masked"}  # intervals too: they become numbers
             labels = not _same_scale(original.codes(name), after, masked)
         if labels:
             released = np.where(empty_cells(original, masked, name), -1, _codes(after))
         else:
             released, more = _numbers(after)
             infinite = infinite or more
-    # divided by one power of two, so that squares neither overflow nor vanish: it changes no
-    # digit, and nothing that a model of standardised columns learns
+    # divided by one power of two, so that squares neither overflow nor vanish; this changes no
+    # digit, and nothing that a model of standardized columns learns
     numbers = [before] if labels or released is None else [before, released]
     largest = max(np.nanmax(np.abs(values), initial=0.0) for values in numbers)
     power = -int(np.frexp(largest)[1])
@@ -123,13 +124,13 @@ def _quantity(name: str, original: Table, masked: Table | None, learnable: set[S
 
 
 def _numbers(column: Codes) -> tuple[Values, bool]:
-    """A column of quantities as floats, and whether it has infinite ones, which are missing."""
+    """A column of quantities as floats, and whether any were infinite (these become missing)."""
     numbers = quantities(column, infinite="missing")
     return numbers[column.codes], bool(np.isnan(numbers[: len(column.levels)]).any())
 
 
 def _names(column: Codes) -> bool:
-    """Whether a nominal column tells records apart rather than what they have in common."""
+    """Whether a nominal column identifies records rather than describing what they share."""
     records = len(column.codes)
     if column.missing is not None:
         records -= int((column.codes == column.missing).sum())
@@ -144,9 +145,9 @@ def _codes(column: Codes) -> npt.NDArray[np.int64]:
     return signed_codes(column).astype(np.int64)
 
 
-#: A number with more different values than this is predicted as a number.
+#: A target with more distinct numbers than this is predicted as a number.
 FEW_VALUES: Final = 20
-#: More classes than this are no classes.
+#: A target with more classes than this is refused.
 MOST_CLASSES: Final = 100
 
 
@@ -155,7 +156,7 @@ class Target:
     """The target in both tables: classes 0, 1, 2, … (-1 missing), or floats (NaN missing).
 
     ``positive`` is the rarer of two classes, by the original. ``strange`` is the number of
-    masked records with a class that the original has not.
+    masked records with a class that the original lacks.
     """
 
     name: str
@@ -173,7 +174,7 @@ class Target:
         return values
 
     def present(self, side: Side) -> npt.NDArray[np.bool_]:
-        """Where it is known."""
+        """Which rows of a table have a known target."""
         values = self.of(side)
         known: npt.NDArray[np.bool_] = (
             values >= 0 if self.task == "classification" else ~np.isnan(values)
@@ -181,7 +182,7 @@ class Target:
         return known
 
     def strata(self, rows: Integers, side: Side = "original") -> Integers:
-        """What the folds of these rows keep in balance."""
+        """The strata that the folds of these rows keep in balance."""
         values = self.of(side)[rows]
         return values if self.task == "classification" else _bands(values)
 
@@ -194,13 +195,13 @@ def _bands(values: npt.NDArray[np.float64], count: int = 10) -> Integers:
 
 
 def natural_task(table: Table, name: str) -> Task:
-    """Numbers of many values are numbers, and everything else is classes."""
+    """Regression for numbers with many values, classification for everything else."""
     many = is_quantity(table, name) and table.distinct(name) > FEW_VALUES
     return "regression" if many else "classification"
 
 
 def target_of(name: str, original: Table, masked: Table | None, task: Task) -> Target:
-    """The target of both tables; refused where there is nothing to learn or to test."""
+    """The target of both tables; refused if there is nothing to learn or to test."""
     if masked is not None and name not in masked.columns:
         raise InputError(
             f"The masked table has no column '{name}', so no model can learn this target from it."
@@ -219,21 +220,20 @@ def _classes(name: str, original: Table, masked: Table | None) -> Target:
         if (count := len(np.unique(values[values >= 0]))) < 2:
             raise InputError(
                 f"The target '{name}' has {count} class{'es' * (count != 1)} in the {called}, so "
-                "there is nothing to predict; name a target with at least two."
+                "there is nothing to predict. Name a target with at least two."
             )
     counts = np.bincount(before[before >= 0])
     classes = np.flatnonzero(counts)
     if len(classes) > MOST_CLASSES:
         raise InputError(
-            f"The target '{name}' has {len(classes):,} classes, and {MOST_CLASSES} are the most "
-            "that a model is trained for; group them, or predict a number by "
-            "regression_performance."
+            f"The target '{name}' has {len(classes):,} classes, and a model is trained for at "
+            f"most {MOST_CLASSES}. Group them, or predict a number with regression_performance."
         )
     strange = (after >= 0) & ~np.isin(after, classes)
     if strange.all():
         raise InputError(
-            f"The target '{name}' has no value in the masked table that it has in the original, "
-            "so predictions cannot be compared with what is true; leave the target as it is."
+            f"The masked table and the original have no value of the target '{name}' in common, so "
+            "predictions cannot be compared with the truth. Do not change the target."
         )
     return Target(
         name,
@@ -241,7 +241,7 @@ def _classes(name: str, original: Table, masked: Table | None) -> Target:
         before,
         None if masked is None else after,
         len(classes),
-        # of equally rare ones the last, which is the one that is "true" or "yes"
+        # if equally rare, the last one: "true" or "yes"
         int(classes[::-1][np.argmin(counts[classes][::-1])]),
         int(strange.sum()),
     )
@@ -254,12 +254,12 @@ def _of_numbers(name: str, original: Table, masked: Table | None) -> Target:
         if not is_quantity(table, name) or scale_name(codes) != scale_name(original.codes(name)):
             raise InputError(
                 f"The target '{name}' is not a number in both tables, so its error cannot be "
-                "measured; predictive_performance predicts classes."
+                "measured. Use predictive_performance, which predicts classes."
             )
         values.append(quantities(codes)[codes.codes])
         if len(codes.levels) < 2:
             raise InputError(
-                f"The target '{name}' has one value at most, so there is nothing to predict."
+                f"The target '{name}' has at most one value, so there is nothing to predict."
             )
     return Target(name, "regression", values[0], None if masked is None else values[1])
 
@@ -272,8 +272,8 @@ UNKNOWN = -2
 class SplitRows:
     """The rows of one split in both tables, and the training persons' rows in both.
 
-    ``paired`` are rows of the original and, at the same place, of the masked table. ``place`` is
-    the repeat and the fold.
+    ``paired`` has rows of the original and, in the same positions, of the masked table. ``place``
+    is the repeat and the fold.
     """
 
     train: dict[Side, Integers]
@@ -284,7 +284,7 @@ class SplitRows:
 
 @dataclass(frozen=True, eq=False)
 class SplitColumn:
-    """A column in one domain: floats with NaN, or codes with -1, where missing."""
+    """A column in one domain: floats with NaN, or codes with -1, for missing values."""
 
     name: str
     numeric: bool
@@ -293,12 +293,13 @@ class SplitColumn:
 
 
 def in_one_domain(column: Column, train: Side, test: Side, rows: SplitRows) -> SplitColumn | None:
-    """A column of the training rows and of the test rows; None where it cannot be learned from.
+    """A column of the training rows and of the test rows; None if nothing can be learned from it.
 
     Labels of a quantity become numbers: the middle between the smallest and the largest original
-    value of the training persons who have the label. Where each value has one label (a global
-    recoding) a raw value becomes the middle of its own, or of the nearest value's; else it stays
-    itself. A nominal value becomes the one that most training persons of that value have.
+    value of the training persons who have the label. If each value has one label (a global
+    recoding), a raw value becomes the middle of its own label, or of the nearest value's label;
+    otherwise it stays unchanged. A nominal value becomes the one that most training persons with
+    that value have.
     """
     learned = column.of(train)
     if train not in column.learnable or learned is None:
@@ -331,17 +332,17 @@ def in_one_domain(column: Column, train: Side, test: Side, rows: SplitRows) -> S
 
 
 def middles_of(labels: Integers, values: Floats, count: int) -> Floats:
-    """For each label the middle between the ends of its values; NaN at the end, for missing."""
+    """For each label, the middle between the ends of its values; at the end NaN, for missing."""
     there = (labels >= 0) & ~np.isnan(values)
     low, high = ends_of_members(labels[there], values[there], count + 1).T
     seen = low <= high
-    middles = np.full(count + 1, np.nan)  # code -1 reads the last one
+    middles = np.full(count + 1, np.nan)  # code -1 reads the last entry
     middles[seen] = low[seen] / 2 + high[seen] / 2
     return middles
 
 
 def _served(asked: Floats, before: Floats, after: Integers, middles: Floats) -> Floats:
-    """Raw numbers under the label of the nearest known value, where each value has one label."""
+    """Raw numbers under the label of the nearest known value, if each value has one label."""
     there = (after >= 0) & ~np.isnan(before)
     values, place = np.unique(before[there], return_inverse=True)
     if not len(values):
@@ -350,7 +351,7 @@ def _served(asked: Floats, before: Floats, after: Integers, middles: Floats) -> 
     first, last = np.full(len(values), len(middles)), np.full(len(values), -1)
     np.minimum.at(first, place, labels)
     np.maximum.at(last, place, labels)
-    if (first != last).any():  # a local recoding: the value itself is as near as any label
+    if (first != last).any():  # a local recoding: no label is nearer than the value
         return asked
     served = np.full(len(asked), np.nan)
     present = ~np.isnan(asked)
@@ -359,7 +360,7 @@ def _served(asked: Floats, before: Floats, after: Integers, middles: Floats) -> 
 
 
 def nearest(asked: Floats, values: Floats) -> Integers:
-    """For each number the place of the nearest of ascending values; of two, the smaller."""
+    """For each number, the index of the nearest of ascending values; in a tie, the smaller."""
     above = np.clip(np.searchsorted(values, asked), 1, max(len(values) - 1, 1))
     above = np.minimum(above, len(values) - 1)
     below = np.maximum(above - 1, 0)
@@ -369,8 +370,8 @@ def nearest(asked: Floats, values: Floats) -> Integers:
 def most_frequent(asked: Integers, source: Integers, target: Integers, known: Integers) -> Integers:
     """Codes of one table as those of another: what most pairs with the same source have.
 
-    Of equally many the smallest. A value of which there is no pair stays itself where the other
-    table knows it, and is unknown otherwise.
+    In a tie, the smallest. A value without any pair stays unchanged if the other table knows it,
+    and is unknown otherwise.
     """
     there = source >= 0
     sources, usual = usual_partners(source[there], target[there])

@@ -1,4 +1,4 @@
-"""The same learner, trained on the original and on the masked table, and what comes of it."""
+"""Compare one learner trained on the original table with one trained on the masked table."""
 
 from __future__ import annotations
 
@@ -48,8 +48,7 @@ def _is_learner(value: Any) -> bool:
 
 
 _LEARNER = Fits(
-    "the name of a learner, a mapping with such a name and parameters, or an estimator of "
-    "scikit-learn",
+    "the name of a learner, a mapping with such a name and parameters, or a scikit-learn estimator",
     _is_learner,
 )
 _ROWS = Fits(
@@ -58,7 +57,7 @@ _ROWS = Fits(
     in_plan=False,
 )
 
-# The options of the measures that learn, as they declare them.
+# The options that all measures with learners declare.
 Learner = Annotated[Any, _LEARNER]
 ColumnName = Annotated[str | None, OneColumn()]
 ClassScore = Annotated[str, OneOf(tuple(CLASSIFICATION_SCORES))]
@@ -74,7 +73,7 @@ Draw = Annotated[int, Integer(0)]
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """What is asked of a learner and two tables."""
+    """The settings of a comparison of a learner on two tables."""
 
     learner: Any
     target: str | None
@@ -90,7 +89,7 @@ class Comparison:
     random_state: int
 
     def run(self, original: Table, masked: Table, task: Task, score: str) -> Findings:
-        """Train and test on every split: what was asked for, and the original against itself."""
+        """Train and test on every split: as requested, and the original against itself."""
         if not len(original) or not len(masked):
             raise InputError("A table without records has nothing to learn from.")
         if self.holdout is not None and self.test == "masked":
@@ -131,16 +130,16 @@ class Comparison:
         name = original.roles.target if self.target is None else self.target
         if name is None:
             raise InputError(
-                "Nothing says what is to be predicted; declare a target in the roles, or name one."
+                "There is no target to predict. Declare a target in the roles, or name one."
             )
         natural = natural_task(original, name)
         if self.target is None and natural != task:
             other = f"{'regression' if natural == 'regression' else 'predictive'}_performance"
-            kind = "a number of many values" if natural == "regression" else "of few values"
+            kind = "a number with many values" if natural == "regression" else "of few values"
             raise DoesNotApply(
-                f"The target '{name}' is {kind}, which {other} measures: ask for that (on the "
+                f"The target '{name}' is {kind}, which {other} measures. Use that measure (on the "
                 f"command line, --utility {other}), or name the column as the option 'target' of "
-                "this measure to predict it all the same."
+                "this measure to predict it anyway."
             )
         return name
 
@@ -150,13 +149,13 @@ class Comparison:
         if self.weight is None:
             return None
         if not has_fit_parameter(chosen.estimator, "sample_weight"):
-            raise InputError(f"The learner '{chosen.name}' takes no weights; leave weight out.")
+            raise InputError(f"The learner '{chosen.name}' accepts no weights. Remove 'weight'.")
         numbers = table.numbers(self.weight)
         values = numbers.values.astype(np.float64)
         bad = int((~numbers.present | (values < 0)).sum())
         if bad:
             raise InputError(
-                f"The weight '{self.weight}' is missing or below 0 in {bad:,} records; models "
+                f"The weight '{self.weight}' is missing or below 0 in {bad:,} records. Models "
                 "need a weight for every record."
             )
         return values
@@ -166,8 +165,8 @@ class Comparison:
     ) -> list[SplitRows]:
         """The splits of both tables; ``before`` has the original and, below it, a hold-out.
 
-        Persons are split, and all records of a person in both tables are on the same side. Where
-        the tables do not pair, each is split by itself if models stay within one table.
+        Persons are split, and all records of a person in both tables are on the same side. If the
+        tables are not paired, each is split separately, provided that models stay within one table.
         """
         own = masked.rows_of_keys(original.row_key) if masked.pairs_with(original) else None
         if self.holdout is not None:
@@ -177,11 +176,11 @@ class Comparison:
         if self.train != self.test:
             raise InputError(
                 "The two tables do not come from one input, so nobody knows which masked records "
-                "belong to the persons who are tested; mask the original with Shoal, declare that "
-                "the rows have the same order by masked.paired(original), or give original rows "
-                "that were never masked as holdout."
+                "belong to the tested persons. Mask the original with Shoal, declare with "
+                "masked.paired(original) that the rows are in the same order, or pass original "
+                "rows that were never masked as 'holdout'."
             )
-        # each split by itself; the places of the folds agree, their persons do not
+        # each is split separately; the folds correspond by number, not by person
         folds = [self._folds(target, original, "original"), self._folds(target, masked, "masked")]
         return [
             SplitRows(
@@ -210,11 +209,11 @@ class Comparison:
         return [Fold(f.repeat, f.number, rows[f.train], rows[f.test]) for f in folds]
 
     def _drawn(self, strata: Integers, keys: Integers, persons: Integers) -> Integers:
-        """The places of the rows of the persons who take part."""
+        """The indices of the rows of the persons who take part."""
         return stratified_sample(strata, keys, self.sample, persons, random_state=self.random_state)
 
     def _by_person(self, target: Target, original: Table, own: Integers) -> list[SplitRows]:
-        """``own`` has for each row of the original its row in the masked table, or -1."""
+        """``own`` has, for each row of the original, its row in the masked table, or -1."""
         labelled, found = target.present("masked"), []
         for fold in self._folds(target, original, "original"):
             both = fold.train[own[fold.train] >= 0]
@@ -261,7 +260,7 @@ def with_holdout(original: Table, holdout: Table | None, columns: list[str]) -> 
     absent = [name for name in columns if name not in holdout.columns]
     if absent or not len(holdout):
         raise InputError(
-            f"The hold-out has no column {quoted(absent)}; it needs the target and all columns "
+            f"The hold-out has no column {quoted(absent)}. It needs the target and all columns "
             "that a model learns from, as they are in the original."
             if absent
             else "The hold-out has no rows, so nothing can be tested on it."
@@ -271,13 +270,13 @@ def with_holdout(original: Table, holdout: Table | None, columns: list[str]) -> 
         if shared:
             raise InputError(
                 f"The hold-out shares {shared:,} rows with the original, so models would be "
-                "tested on what they learned from; keep its rows out of the masking."
+                "tested on what they learned from. Do not mask the rows of the hold-out."
             )
     known = int(shared_persons(original, holdout).sum())
     if known:
         raise InputError(
-            f"{known:,} rows of the hold-out are of persons who have rows in the original by their "
-            "unit, so models would be asked about people that they know; keep a person on one side."
+            f"{known:,} rows of the hold-out belong to persons whose unit also has rows in the "
+            "original, so models would be tested on people they know. Keep each person on one side."
         )
     both = stacked_table(original, holdout, columns)
     if not original.has_persons and not holdout.has_persons:
@@ -290,11 +289,11 @@ Interval = tuple[float, float] | None
 
 @dataclass(frozen=True, eq=False)
 class Findings:
-    """The attempts that were asked for, and beside each that of the original against itself.
+    """The requested attempts and, for each, the attempt of the original against itself.
 
-    All in one score. ``matched`` says that both were tested on the same persons. ``persons`` has
+    All use one score. ``matched`` says that both were tested on the same persons. ``persons`` has
     the number of the person of each row of the original, and of the hold-out below it; ``split``
-    is the first one.
+    is the first split.
     """
 
     asked: Comparison
@@ -314,16 +313,16 @@ class Findings:
         failed = sorted({one.failed for one in self.attempts if one.failed is not None})
         if not failed:
             raise InputError(
-                f"The score '{self.score}' cannot be told of the learner '{self.chosen.name}'."
+                f"The score '{self.score}' cannot be computed for the learner '{self.chosen.name}'."
             )
         raise InputError(
-            f"The learner '{self.chosen.name}' failed on every split ({', '.join(failed)}); try "
+            f"The learner '{self.chosen.name}' failed on every split ({', '.join(failed)}). Try "
             "another one."
         )
 
     @property
     def values(self) -> Floats:
-        """The score of each split; NaN where there is none."""
+        """The score of each split; NaN if there is none."""
         return _of(self.attempts, self.score)
 
     @property
@@ -333,12 +332,12 @@ class Findings:
 
     @property
     def baseline(self) -> float | None:
-        """The same of the original; None where no split could be scored."""
+        """The same for the original; None if no split could be scored."""
         return _mean(_of(self.baselines, self.score))
 
     @property
     def interval(self) -> Interval:
-        """Of the value: over the folds, or over the rows of a hold-out."""
+        """The interval of the value: over the folds, or over the rows of a hold-out."""
         return self._interval(self.values, percentage=False)
 
     def _interval(self, values: Floats, *, percentage: bool) -> Interval:
@@ -348,7 +347,7 @@ class Findings:
         return over_folds(values[~np.isnan(values)], float(test / max(train, 1.0)))
 
     def details(self) -> dict[str, Any]:
-        """Counts, shares and names, as JSON holds them."""
+        """Counts, shares and names, as JSON values."""
         values, baselines = self.values, _of(self.baselines, self.score)
         with np.errstate(divide="ignore", invalid="ignore"):
             percentages = 100 * (values - baselines) / baselines
@@ -398,42 +397,42 @@ class Findings:
         }
 
     def warnings(self) -> list[str]:
-        """Where the value means less than it seems to."""
-        said = []
+        """Reasons why the value means less than it seems to."""
+        notes = []
         failed = sum(a.failed is not None for a in self.attempts)
         if failed:
-            said.append(
+            notes.append(
                 f"The learner failed on {failed} of {len(self.attempts)} splits; the value is "
-                "of the others."
+                "the mean of the others."
             )
         if self.baseline is None:
-            said.append("The learner failed on the original, so there is nothing to compare with.")
+            notes.append("The learner failed on the original, so there is nothing to compare with.")
         if self.asked.test == "masked":
-            said.append(
-                "The tested records are masked too, which flatters: it is not what a model "
-                "achieves on people as they are."
+            notes.append(
+                "The tested records are masked too, so the value is optimistic: it is not what a "
+                "model achieves on original records."
             )
         if not self.attempts[0].columns:
-            said.append("No column is left to learn from: the model knows the target alone.")
+            notes.append("No column is left to learn from: the model knows only the target.")
         if infinite := [column.name for column in self.columns if column.infinite]:
-            said.append(f"Infinite values of {quoted(infinite)} were taken as missing.")
+            notes.append(f"Infinite values of {quoted(infinite)} count as missing.")
         side = self.asked.train
         if lost := [c.name for c in self._left_out if c.labels and side in c.learnable]:
-            said.append(
+            notes.append(
                 f"The columns {quoted(lost)} have other values in the masked table, and without "
-                "pairs nothing tells which; they were left out."
+                "pairs these cannot be matched; the columns were left out."
             )
         if self.target.strange:
-            said.append(
-                f"{self.target.strange:,} masked records have a target that the original has "
-                "not, and can only mislead."
+            notes.append(
+                f"{self.target.strange:,} masked records have a target that the original lacks, "
+                "which can only mislead a model."
             )
         if (slow := sum(a.not_converged for a in self.attempts)) > 0:
-            said.append(f"The learner did not converge on {slow} splits; allow more iterations.")
-        return said
+            notes.append(f"The learner did not converge on {slow} splits; allow more iterations.")
+        return notes
 
     def _over_rows(self, *, percentage: bool) -> Interval:
-        """Of a hold-out: the same rows drawn anew for both models."""
+        """For a hold-out: the same rows resampled for both models."""
         score = (CLASSIFICATION_SCORES | REGRESSION_SCORES)[self.score]
         masked, original = self.attempts[0].predictions, self.baselines[0].predictions
         if masked is None or (percentage and original is None):
@@ -456,7 +455,7 @@ class Findings:
         return [c for c in self.columns if c.name not in used and c.of(side) is not None]
 
     def _mapped(self) -> dict[str, list[str]]:
-        """Columns that were coarser in one table, and what was done about it."""
+        """Columns that were coarser in one table, and how they were handled."""
         used, asked = {*self.attempts[0].columns}, self.asked
         coarser = [column for column in self.columns if column.labels and column.name in used]
         if asked.train == asked.test == "original":
@@ -470,12 +469,12 @@ def _of(attempts: Sequence[Attempt], score: str) -> Floats:
 
 
 def _mean(values: Floats) -> float | None:
-    """The mean of what can be told; None where nothing can."""
+    """The mean of the known values; None if none is known."""
     known = values[~np.isnan(values)]
     return float(known.mean()) if len(known) else None
 
 
 def _means(attempts: Sequence[Attempt]) -> dict[str, float | None]:
-    """The mean of every score over the splits where it can be told."""
+    """The mean of every score over the splits where it is known."""
     names = next((one.scores for one in attempts if one.scores), {})
     return {name: _mean(_of(attempts, name)) for name in names}

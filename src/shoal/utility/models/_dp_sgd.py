@@ -1,4 +1,4 @@
-"""A network trained under differential privacy: the comparison that masks no data at all."""
+"""A network trained with differential privacy: a comparison that does not mask any data."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Floats = npt.NDArray[np.float64]
 
 
 def dp_sgd_network(**parameters: Any) -> DpSgdClassifier:
-    """An unfitted network; an ImportError where opacus or torch is not installed."""
+    """An unfitted network; raises ImportError if opacus or torch is not installed."""
     import opacus  # noqa: F401
     import torch  # noqa: F401
 
@@ -23,38 +23,38 @@ def dp_sgd_network(**parameters: Any) -> DpSgdClassifier:
 class DpSgdClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A network of one hidden layer whose gradients are clipped and made noisy.
 
-    Training is (ε, δ)-differentially private in the rows it is given: who sees the model learns
-    little of whether somebody's row was among them. The noise is as large as ε demands for all
-    epochs together (accounted by Rényi differential privacy). The scaling of columns and the
-    names of categories, which come before, are not covered, nor are the number of rows and of
-    classes. The noise is not drawn from a cryptographic generator: this is for measuring what
-    such a model is worth, not for releasing one.
+    Training is (ε, δ)-differentially private in its rows: someone who sees the model learns
+    little about whether a person's row was among them. The noise is as large as ε requires for all
+    epochs together (accounted by Rényi differential privacy). This does not cover the earlier
+    scaling of columns and the names of categories, nor the numbers of rows and classes. The noise
+    does not come from a cryptographic generator: use this to measure the value of such a model,
+    not to release one.
 
     Parameters
     ----------
     epsilon : float
         The privacy budget.
     delta : float
-        The chance that the budget does not hold; well below one over the number of rows.
+        The chance that the budget does not hold; well below one divided by the number of rows.
     hidden : int
         The width of the hidden layer.
     epochs : int
-        How often every row is used, on average.
+        How many times every row is used, on average.
     batch_size : int
-        How many rows a step takes, on average.
+        The number of rows per step, on average.
     max_grad_norm : float
         The length to which the gradient of a row is clipped.
     learning_rate : float
         The length of a step.
     random_state : int, optional
-        Gives the same network again.
+        A seed that reproduces the network.
 
     Attributes
     ----------
     noise_ : float
         The standard deviation of the noise, as a multiple of ``max_grad_norm``.
     spent_ : float
-        The ε that the training came to.
+        The ε that the training used.
 
     References
     ----------
@@ -91,7 +91,7 @@ class DpSgdClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         rows = torch.as_tensor(np.asarray(X, np.float32))
         self.classes_, labels = np.unique(np.asarray(y), return_inverse=True)
         with torch.random.fork_rng(devices=[]), warnings.catch_warnings():
-            # of its hooks, and of a generator that is not cryptographic, which is said above
+            # about its hooks, and about the generator, which is not cryptographic (see above)
             warnings.simplefilter("ignore", UserWarning)
             if self.random_state is None:
                 torch.seed()
@@ -133,7 +133,7 @@ class DpSgdClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.network_ = network.eval()
 
     def predict_proba(self, X: npt.ArrayLike) -> Floats:
-        """How likely each class is for each row, as the network sees it."""
+        """The probability of each class for each row, according to the network."""
         import torch
 
         with torch.no_grad():
@@ -141,5 +141,5 @@ class DpSgdClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return np.asarray(torch.softmax(found, dim=1).numpy(), np.float64)
 
     def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
-        """The likeliest class of each row."""
+        """The most probable class of each row."""
         return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])

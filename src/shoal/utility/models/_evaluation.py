@@ -1,7 +1,6 @@
-"""Folds of persons, and a learner that is trained on some rows and tested on others.
+"""Folds of persons, and learners that are trained on some rows and tested on others.
 
-A person who has several rows is on one side with all of them: a model that has seen one of them
-would be asked about somebody it knows.
+All records of a person are on the same side. Otherwise a model would be tested on people it knows.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ from shoal.utility.models._scores import CLASSIFICATION_SCORES, REGRESSION_SCORE
 
 @dataclass(frozen=True, eq=False)
 class Fold:
-    """One split of the persons: places among the rows that were given, ascending."""
+    """One split of the persons: ascending indices of the given rows."""
 
     repeat: int
     number: int
@@ -48,7 +47,7 @@ class Fold:
 
     @property
     def place(self) -> tuple[int, int]:
-        """Its place among the others."""
+        """The repeat and the fold."""
         return self.repeat, self.number
 
 
@@ -64,7 +63,7 @@ def stratified_folds(
 ) -> list[Fold]:
     """Repeated stratified k-fold, or repeated splits with a share for testing.
 
-    Folds, and the strata in each, differ by at most one person in size. They hang on the row
+    Folds, and the strata in each, differ by at most one person in size. They depend on the row
     keys and on ``random_state``, not on the order of the rows.
 
     Parameters
@@ -74,16 +73,16 @@ def stratified_folds(
     row_key : array of int
         The key of each row.
     persons : array of int, optional
-        The number of the person of each row; each row is one without it. Somebody who has several
-        is in the stratum of the first by key.
+        The number of the person of each row; by default each row is a person. A person with
+        several rows is in the stratum of the first row by key.
     splits : int
         The number of folds in each repeat.
     repeats : int
-        How often everything is split anew.
+        How many times everything is split again.
     test_share : float, optional
-        Where given, each repeat is one split with this share of persons to be tested.
+        If set, each repeat is one split that tests this share of persons.
     random_state : int
-        Gives other folds. It is no secret.
+        Changes the folds. It is not a secret.
 
     Examples
     --------
@@ -95,8 +94,8 @@ def stratified_folds(
     first, whose = _first_rows(row_key, persons)
     if test_share is None and not 2 <= splits <= len(first):
         raise InputError(
-            f"{len(first):,} persons cannot be split into {splits} folds; take at least 2, and at "
-            "most one for each person."
+            f"{len(first):,} persons cannot be split into {splits} folds. Use at least 2, "
+            "and at most one per person."
         )
     if repeats < 1 or (test_share is not None and not 0 < test_share < 1):
         raise InputError("Folds need at least one repeat, and a share for testing in (0, 1).")
@@ -110,7 +109,7 @@ def stratified_folds(
         if test_share is None:
             number = place % splits
             tested = [number == fold for fold in range(splits)]
-        else:  # every time the running share passes a whole number, one is tested
+        else:  # test one each time the running share passes an integer
             tested = [np.floor((place + 1) * test_share) > np.floor(place * test_share)]
         found += [
             Fold(repeat, number, np.flatnonzero(~test), np.flatnonzero(test))
@@ -127,9 +126,9 @@ def stratified_sample(
     *,
     random_state: int = 0,
 ) -> Integers:
-    """The places of about ``size`` rows, ascending, each stratum by its share.
+    """The indices of about ``size`` rows, ascending, with each stratum in proportion.
 
-    They are at most so many where each row is a person; whoever has several comes with all.
+    There are at most ``size`` if each row is a person; otherwise a person comes with all rows.
 
     Examples
     --------
@@ -148,7 +147,7 @@ def stratified_sample(
 
 
 def _first_rows(row_key: Integers, persons: Integers | None) -> tuple[Integers, Integers]:
-    """The place of the first row of each person by key, and for each row whose it is."""
+    """The index of each person's first row by key, and the person of each row."""
     if persons is None:
         return np.arange(len(row_key)), np.arange(len(row_key))
     by_key = np.argsort(row_key, kind="stable")
@@ -159,7 +158,7 @@ def _first_rows(row_key: Integers, persons: Integers | None) -> tuple[Integers, 
 
 
 def _drawn_order(strata: Integers, row_key: Integers, purpose: str, random_state: int) -> Integers:
-    """The persons by stratum, in a drawn order within each."""
+    """The persons by stratum, in random order within each stratum."""
     draw = np.empty(len(row_key), np.int64)
     stream = SecretStream.public("utility by models", purpose, str(random_state))
     draw[np.argsort(row_key)] = stream.permutation(len(row_key))
@@ -168,9 +167,9 @@ def _drawn_order(strata: Integers, row_key: Integers, purpose: str, random_state
 
 @dataclass(frozen=True, eq=False)
 class Attempt:
-    """One model: its scores on the tested rows, or what stopped it.
+    """One model: its scores on the tested rows, or the reason why it failed.
 
-    ``failed`` is the name of the error's class; its text could hold a cell, and is not kept.
+    ``failed`` is the name of the error's class; its text could hold a cell and is not kept.
     """
 
     repeat: int
@@ -195,7 +194,7 @@ def attempt(
 ) -> Attempt:
     """Train on the training rows of one table, and score the predictions of the test rows.
 
-    Whatever the learner raises is a failed attempt, so that one fold spoils no other.
+    Any error of the learner makes a failed attempt, so that one fold does not spoil the others.
     """
     from sklearn.exceptions import ConvergenceWarning
 
@@ -203,25 +202,25 @@ def attempt(
     scores = CLASSIFICATION_SCORES if target.task == "classification" else REGRESSION_SCORES
     used = split_columns(columns, rows, train, test)
     facts: dict[str, Any] = {"columns": tuple(column.name for column in used)}
-    # One thread: several that wait for each other take ten times as long on small matrices.
+    # one thread: several that wait for each other take ten times as long on small matrices
     threads = _thread_pools(len(sys.modules)).limit(limits=1)
-    with threads, warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always")  # a warning of a learner is counted, not raised
+    with threads, warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")  # warnings of a learner are counted, not raised
         try:
             answers = target.of(train)[learn], target.of(test)[ask]
             given = {} if weights is None else {"sample_weight": weights[learn]}
-            said = _predictions(chosen, used, target, answers, given)
-            facts["scores"] = {name: score(said) for name, score in scores.items()}
-            facts["predictions"] = said
-        except Exception as error:  # a fold that fails is marked; its words may quote a cell
+            predicted = _predictions(chosen, used, target, answers, given)
+            facts["scores"] = {name: score(predicted) for name, score in scores.items()}
+            facts["predictions"] = predicted
+        except Exception as error:  # the fold is marked as failed; the message may quote a cell
             facts |= {"failed": type(error).__name__}
-    facts["not_converged"] = any(issubclass(one.category, ConvergenceWarning) for one in told)
+    facts["not_converged"] = any(issubclass(one.category, ConvergenceWarning) for one in caught)
     return Attempt(*rows.place, (len(learn), len(ask)), **facts)
 
 
 @lru_cache(maxsize=1)
 def _thread_pools(modules: int) -> Any:
-    """The libraries that have threads, sought again where a module was loaded since."""
+    """The libraries that have threads, searched again whenever more modules are loaded."""
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()
@@ -250,18 +249,18 @@ def _predictions(
     train, test = prepared.fit_transform(train), prepared.transform(test)
     model = clone(chosen.estimator)
     if target.task == "regression":
-        said = np.asarray(model.fit(train, learned, **given).predict(test), np.float64)
-        return Predictions(true, said.reshape(len(true)))
-    # 0, 1, 2, … without gaps: a class may have no training row, and some learners need it so
+        predicted = np.asarray(model.fit(train, learned, **given).predict(test), np.float64)
+        return Predictions(true, predicted.reshape(len(true)))
+    # 0, 1, 2, … without gaps: a class may have no training row, but some learners need all
     classes, dense = np.unique(learned, return_inverse=True)
     model.fit(train, dense, **given)
-    said = classes[np.asarray(model.predict(test)).astype(np.int64)]
+    predicted = classes[np.asarray(model.predict(test)).astype(np.int64)]
     support = _support(model, test, classes, int(max(classes[-1], true.max(initial=0))) + 1)
-    return Predictions(true, said, support, target.positive, target.classes == 2)
+    return Predictions(true, predicted, support, target.positive, target.classes == 2)
 
 
 def _support(model: Any, test: Floats, classes: npt.NDArray[np.int64], count: int) -> Floats | None:
-    """How much the model leans to each class, where it tells."""
+    """The model's score for each class, if it provides one."""
     tells = getattr(model, "predict_proba", None) or getattr(model, "decision_function", None)
     if tells is None or len(classes) < 2:
         return None
@@ -286,27 +285,27 @@ def evaluate(
 ) -> dict[str, float]:
     """Train a learner on one table, and score its predictions on another.
 
-    The tables hold values of one domain: raw rows for a model that learned from intervals go
-    through ``shoal.Protector`` first.
+    Both tables must hold values of one domain: for a model that learned from intervals, map raw
+    rows with ``shoal.Protector`` first.
 
     Parameters
     ----------
     learner : str or estimator
         A name of ``learners``, the name of a class of scikit-learn, or an estimator.
     train : Table
-        What the learner sees.
+        The table on which the learner is trained.
     test : Table
-        What it is asked about.
+        The table that it predicts.
     target : str
         The column to predict.
     scores : list of str, optional
-        Some of the scores; all of them without it. One that cannot be told is NaN.
+        Some of the scores; by default all of them. A score that cannot be computed is NaN.
     task : {"classification", "regression"}, optional
-        Without it a number of more than 20 values is a regression.
+        By default, a number with more than 20 values is a regression.
     features : list of str, optional
-        The columns to learn from; without it all but the target, identifiers and the weight.
+        The columns to learn from; by default all but the target, identifiers and the weight.
     random_state : int
-        The seed of a learner that has none. It is no secret.
+        The seed of a learner that has none. It is not a secret.
 
     Examples
     --------
@@ -331,7 +330,7 @@ def evaluate(
     if done.failed is not None:
         raise InputError(
             f"The learner '{chosen.name}' failed with {done.failed} on {done.rows[0]:,} training "
-            "rows; try another one."
+            "rows. Try another one."
         )
     wanted = list(done.scores) if scores is None else scores
     for name in wanted:
@@ -352,23 +351,23 @@ def cross_validated(
     features: Sequence[str] | None = None,
     random_state: int = 0,
 ) -> list[Attempt]:
-    """Train and test a learner on the folds of one table; a fold that fails is marked.
+    """Train and test a learner on the folds of one table; folds that fail are marked.
 
     Parameters
     ----------
     learner : str or estimator
         A name of ``learners``, the name of a class of scikit-learn, or an estimator.
     table : Table
-        The table; its rows are split by row key, in balance by the target. All rows of a person
-        are on one side.
+        The table. Its rows are split by row key, with the target in balance. All rows of a person
+        are on the same side.
     target : str
         The column to predict.
     splits, repeats, test_share, random_state
-        As ``stratified_folds`` takes them.
+        As for ``stratified_folds``.
     task : {"classification", "regression"}, optional
-        Without it a number of more than 20 values is a regression.
+        By default, a number with more than 20 values is a regression.
     features : list of str, optional
-        The columns to learn from; without it all but the target, identifiers and the weight.
+        The columns to learn from; by default all but the target, identifiers and the weight.
 
     Examples
     --------
@@ -389,7 +388,7 @@ def cross_validated(
 
 
 def folds_of(table: Table, target: Target, rows: Integers, **how: Any) -> list[SplitRows]:
-    """Some rows of one table in stratified folds; all rows of a person are on one side."""
+    """Some rows of one table in stratified folds; all rows of a person are on the same side."""
     persons = table.persons[rows]
     return [
         SplitRows({"original": rows[fold.train]}, {"original": rows[fold.test]}, place=fold.place)
@@ -403,5 +402,5 @@ def features_of_model(table: Table, target: str, features: Sequence[str] | None)
         apart = {*table.roles.withheld, table.roles.weight, target}
         return [name for name in table.columns if name not in apart]
     if target in features:
-        raise InputError(f"The target '{target}' is among the features, so nothing is predicted.")
+        raise InputError(f"The target '{target}' is among the features. Remove it from them.")
     return table.chosen(features)

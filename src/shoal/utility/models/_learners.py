@@ -1,4 +1,4 @@
-"""The learners by name, and how columns become the numbers that they learn from."""
+"""The learners by name, and how columns become the numbers from which they learn."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ import numpy as np
 from shoal.errors import InputError, MissingExtra, did_you_mean
 from shoal.utility.models._columns import Floats, SplitColumn, Task
 
-#: A value with fewer training rows goes with the other rare ones.
+#: Values with fewer training rows are combined with the other rare ones.
 RARE: Final = 5
-#: At most so many columns for one nominal column, and for all of them together.
+#: The most columns for one nominal column, and for all of them together.
 MOST: Final = 30
 MOST_IN_ALL: Final = 1_000
 
@@ -23,7 +23,7 @@ MOST_IN_ALL: Final = 1_000
 def matrices(columns: Sequence[SplitColumn], rows: tuple[int, int]) -> tuple[Floats, Floats, int]:
     """The training and the test rows, numbers first, and how many columns are numbers.
 
-    Without any column a model can only learn how frequent each class is: the matrix is one
+    Without any column, a model can learn only the frequency of each class: the matrix is one
     constant.
     """
     if not columns:
@@ -35,11 +35,11 @@ def matrices(columns: Sequence[SplitColumn], rows: tuple[int, int]) -> tuple[Flo
 
 
 def preprocessing(numbers: int, nominal: int, encoding: Encoding) -> Any:
-    """What turns a matrix of numbers and codes into one that every learner takes.
+    """A transformer that turns a matrix of numbers and codes into input for any learner.
 
-    Numbers: the median where missing, and a flag for it; then mean 0 and variance 1. Codes, one
-    of which stands for missing: one column per value, the rare ones together, also those that
-    the training rows do not have; or, for trees, the codes themselves.
+    Missing numbers become the median, with a flag; then numbers get mean 0 and variance 1. Codes,
+    one of which means missing, become one column per value; rare values, and values that the
+    training rows lack, share one column. For trees, the codes stay as they are.
     """
     from sklearn.compose import ColumnTransformer
     from sklearn.impute import SimpleImputer
@@ -72,23 +72,23 @@ _KINDS: Final[dict[Task, str]] = {"classification": "classifier", "regression": 
 
 @dataclass(frozen=True)
 class Preset:
-    """A learner that has a name: its classes in the libraries, and what is set by us."""
+    """A named learner: its classes in the libraries, and the parameters that Shoal sets."""
 
     classifier: str | None
     regressor: str | None
     parameters: Mapping[str, Any] = field(default_factory=dict)
-    #: Trees split codes as well as they split flags, and with far fewer columns.
+    #: Trees split codes as well as flags, with far fewer columns.
     encoding: Encoding = "one-hot"
-    #: What is to be installed where its library is missing.
+    #: The extra to install if the learner's library is missing.
     extra: str = "study"
 
     @classmethod
     def pair(cls, stem: str, *, encoding: Encoding = "one-hot", **more: Any) -> Preset:
-        """A learner whose two classes are called alike."""
+        """A learner whose two classes have similar names."""
         return cls(f"{stem}Classifier", f"{stem}Regressor", more, encoding)
 
 
-# What is not set is the library's default.
+# All other parameters have the library's defaults.
 _PRESETS: Final[dict[str, Preset]] = {
     "bagging": Preset.pair("sklearn.ensemble.Bagging", encoding="ordinal"),
     "decision-tree": Preset.pair("sklearn.tree.DecisionTree", encoding="ordinal"),
@@ -97,7 +97,7 @@ _PRESETS: Final[dict[str, Preset]] = {
     "logistic-regression": Preset(
         "sklearn.linear_model.LogisticRegression",
         None,
-        {"max_iter": 1_000, "tol": 1e-3},  # a tenth of the steps, and the same predictions
+        {"max_iter": 1_000, "tol": 1e-3},  # a tenth of the steps, same predictions
     ),
     "multi-layer-perceptron": Preset.pair("sklearn.neural_network.MLP"),
     "random-forest": Preset.pair("sklearn.ensemble.RandomForest", encoding="ordinal"),
@@ -108,12 +108,12 @@ _PRESETS: Final[dict[str, Preset]] = {
 
 
 def learners(task: Task = "classification") -> dict[str, Callable[..., Any]]:
-    """The learners that have a name, each with what makes it: ``learners()[name](**parameters)``.
+    """The named learners, each with its factory: ``learners()[name](**parameters)``.
 
     Parameters
     ----------
     task : {"classification", "regression"}
-        What is to be predicted: classes or numbers.
+        Whether to predict classes or numbers.
 
     Examples
     --------
@@ -134,7 +134,7 @@ def learners(task: Task = "classification") -> dict[str, Callable[..., Any]]:
 
 @dataclass(frozen=True, eq=False)
 class Chosen:
-    """A learner that was asked for: an unfitted estimator, and how it takes nominal columns."""
+    """A chosen learner: an unfitted estimator, and how it encodes nominal columns."""
 
     name: str
     estimator: Any
@@ -142,10 +142,10 @@ class Chosen:
 
 
 def chosen_learner(learner: Any, task: Task, random_state: int) -> Chosen:
-    """The learner that a name or an estimator stands for, with a seed of its own if it has none.
+    """The learner for a name or an estimator, with a seed of its own if it has none.
 
-    A name is that of :func:`learners`, or of a class of scikit-learn, with or without its module.
-    A mapping has such a name and parameters besides, as a file can hold them.
+    A name is one of :func:`learners`, or of a scikit-learn class, with or without its module.
+    A mapping has such a name and also parameters, as in a file.
     """
     from sklearn.base import clone, is_classifier, is_regressor
 
@@ -165,12 +165,12 @@ def chosen_learner(learner: Any, task: Task, random_state: int) -> Chosen:
     ):
         if is_regressor(learner) if task == "classification" else is_classifier(learner):
             raise InputError(
-                f"A {type(learner).__name__} does not learn a {task}; take a {_KINDS[task]}."
+                f"A {type(learner).__name__} does not learn a {task}. Use a {_KINDS[task]}."
             )
         name, estimator = type(learner).__name__, clone(learner)
     else:
         raise InputError(
-            "A learner is a name, or an estimator of scikit-learn that is not a class; got "
+            "A learner must be a name or a scikit-learn estimator that is not a class; got "
             f"{type(learner).__name__}. Known names are {', '.join(learners(task))}."
         )
     known = estimator.get_params()
@@ -195,7 +195,7 @@ def _made(name: str, path: str, preset: Preset, /, **parameters: Any) -> Any:
 
 
 def _from_scikit_learn(name: str, task: Task) -> Any:
-    """An estimator by the name of its class; nothing but scikit-learn is ever imported."""
+    """An estimator by the name of its class; only scikit-learn is ever imported."""
     from sklearn.utils import all_estimators
 
     classes = dict(all_estimators(type_filter=_KINDS[task]))
@@ -210,5 +210,5 @@ def _from_scikit_learn(name: str, task: Task) -> Any:
         return found()
     except TypeError:
         raise InputError(
-            f"The learner '{name}' cannot be made without parameters; make it in Python."
+            f"The learner '{name}' cannot be created without parameters. Create it in Python."
         ) from None

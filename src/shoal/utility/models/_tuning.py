@@ -1,8 +1,8 @@
-"""Learners tuned over grids of their parameters, those of the papers among them.
+"""Learners tuned over grids of their parameters, including those of the papers.
 
-A configuration that is chosen by the folds and scored on the test rows is what can be had
-(validation). The best score of all on the test rows is what could be had if one knew which
-configuration to take (oracle).
+The configuration that the folds choose, scored on the test rows, shows what can be achieved
+(validation). The best of all scores on the test rows shows what could be achieved by someone who
+knew which configuration to use (oracle).
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ Choices = Mapping[str, Sequence[Any]]
 
 _TREES: Final = (100, 250, 500)
 _DEPTHS: Final = (4, 6, 8, 10)
-_CONTROLS: Final = (1e-4, 1.0, 1e4)  # of a logistic regression
+_CONTROLS: Final = (1e-4, 1.0, 1e4)  # for logistic regression
 _ITERATIONS: Final = (10_000, 100_000)
 
 
 def _layers(features: int) -> list[tuple[int, ...]]:
-    """Hidden layers as wide as the columns, half or two thirds of them; at least one node."""
+    """Hidden layers as wide as the columns, half or two thirds of that; at least one node."""
     widths = (features, max(1, features // 2), max(1, int(features * (2 / 3))))
     return [chosen for count in (1, 2, 3) for chosen in itertools.combinations(widths, count)]
 
@@ -68,9 +68,9 @@ def _carvalho(iterations: Sequence[int]) -> dict[str, Callable[[int], Choices]]:
 #: For each paper, the choices of each of its learners, given the number of columns.
 PRESETS: Final[dict[str, dict[str, Callable[[int], Choices]]]] = {
     "carvalho": _carvalho(_ITERATIONS),
-    # the second number of iterations only repeats what has converged before
+    # the second number of iterations only repeats what has already converged
     "carvalho-distinct": _carvalho(_ITERATIONS[:1]),
-    # one configuration of each kind of learner: what takes seconds where the whole takes hours
+    # one configuration per kind of learner: seconds instead of hours
     "carvalho-reduced": {
         "random-forest": lambda _: {"n_estimators": (100,), "max_depth": (8,)},
         "xgboost": lambda _: {"n_estimators": (100,), "max_depth": (4,), "learning_rate": (0.1,)},
@@ -91,12 +91,12 @@ def grid(
     learner : str
         A name of ``learners``.
     preset : {"carvalho", "carvalho-distinct", "carvalho-reduced", "senavirathne", "verdonck"}
-        Whose choice it is. ``"carvalho-distinct"`` leaves out what differs only in an upper limit
-        of iterations that is not reached, ``"carvalho-reduced"`` is one configuration for each
-        of three learners. The last two papers name a learner and no parameters: their grid is
+        The paper. ``"carvalho-distinct"`` leaves out configurations that differ only in an upper
+        limit of iterations that is not reached. ``"carvalho-reduced"`` has one configuration for
+        each of three learners. The last two papers name a learner and no parameters: their grid is
         the library's defaults.
     features : int, optional
-        The number of columns that reach the learner; the layers of a perceptron hang on it.
+        The number of columns that reach the learner; the layers of a perceptron depend on it.
 
     References
     ----------
@@ -118,8 +118,8 @@ def grid(
         )
     if learner == "multi-layer-perceptron" and features is None:
         raise InputError(
-            "The layers of a multi-layer-perceptron hang on the number of columns; give it as "
-            "features."
+            "The layers of a multi-layer-perceptron depend on the number of columns. Pass it as "
+            "'features'."
         )
     named = choices[learner](1 if features is None else features)
     return [dict(zip(named, values, strict=True)) for values in itertools.product(*named.values())]
@@ -144,9 +144,9 @@ class Tried:
 
 @dataclass(frozen=True, eq=False)
 class Tuned:
-    """All configurations that were tried on a table; none where no column is left to learn from.
+    """All configurations that were tried on a table; none if no column is left to learn from.
 
-    ``tested`` has the number of the person of each test row; each row is one without it.
+    ``tested`` has the number of the person of each test row; by default each row is a person.
     """
 
     score: str
@@ -155,12 +155,12 @@ class Tuned:
 
     @property
     def best(self) -> Tried | None:
-        """The configuration that the folds choose; of equally good ones the first."""
+        """The configuration that the folds choose; in a tie, the first."""
         return _first_best(self.tried, [one.validation for one in self.tried])
 
     @property
     def validation(self) -> float:
-        """The score on the test rows of what the folds choose; 0 without a model."""
+        """The score on the test rows of the configuration that the folds choose; 0 without one."""
         return 0.0 if self.best is None or math.isnan(self.best.tested) else self.best.tested
 
     @property
@@ -170,7 +170,7 @@ class Tuned:
         return 0.0 if found is None else found.tested
 
     def over_folds(self) -> dict[str, float]:
-        """For each learner the mean score over the folds of its best configuration."""
+        """For each learner, the mean score over the folds of its best configuration."""
         found: dict[str, float] = {}
         for one in self.tried:
             if not math.isnan(one.validation):
@@ -178,12 +178,12 @@ class Tuned:
         return found
 
     def interval(self, random_state: int = 0) -> tuple[float, float] | None:
-        """95 % of the validation score, the test rows drawn anew."""
+        """The 95 % interval of the validation score, from resampled test rows."""
         if self.best is None or self.best.predictions is None:
             return None
-        said, score = self.best.predictions, CLASSIFICATION_SCORES[self.score]
-        persons = len(said.true) if self.tested is None else self.tested
-        return over_rows(lambda rows: score(said.at(rows)), persons, random_state)
+        predictions, score = self.best.predictions, CLASSIFICATION_SCORES[self.score]
+        persons = len(predictions.true) if self.tested is None else self.tested
+        return over_rows(lambda rows: score(predictions.at(rows)), persons, random_state)
 
 
 def tuned(
@@ -200,23 +200,23 @@ def tuned(
     """Try every configuration of a paper on one table.
 
     A share of the rows is kept for testing. Every configuration is trained and scored on the
-    folds of the others, then trained on all of them and scored on the test rows.
+    folds of the other rows, then trained on all of them and scored on the test rows.
 
     Parameters
     ----------
     table : Table
-        The table; its rows are split by row key, in balance by the target. All rows of a person
-        are on one side.
+        The table. Its rows are split by row key, with the target in balance. All rows of a person
+        are on the same side.
     target : str
         The column of classes to predict.
     preset : str
-        Whose configurations: one of those of :func:`grid`.
+        The paper whose configurations to try, as for :func:`grid`.
     score : str
-        A score of classes, as :func:`predictive_performance` has them.
+        A score of classes, as for :func:`predictive_performance`.
     splits, repeats, random_state
-        As ``stratified_folds`` takes them.
+        As for ``stratified_folds``.
     test_share : float
-        The share of the rows that is kept for testing.
+        The share of the rows to keep for testing.
 
     References
     ----------
@@ -245,7 +245,7 @@ def tuned(
     for learner, parameters, chosen in _configurations(preset, columns, apart, random_state):
         done = [attempt(chosen, columns, known, rows) for rows in (*folds, apart)]
         *inside, last = (one.scores.get(score, math.nan) for one in done)
-        # a configuration that fails on a fold is none that one would choose
+        # a configuration that fails on a fold is not one that anyone would choose
         mean = float(np.mean(inside))
         tried.append(Tried(learner, parameters, mean, last, done[-1].predictions))
     return Tuned(score, tuple(tried), table.persons[apart.test["original"]])

@@ -26,7 +26,7 @@ from shoal.workflow._require import Claim, Limit, plain
 if TYPE_CHECKING:
     from shoal.workflow._protect import Masking
 
-#: Larger tables are not tried in full: a sample of the persons shows what would hold.
+#: Larger tables are not tried in full; a sample of the persons shows what would hold.
 _MOST_RECORDS: Final = 100_000
 _MOST_TRIES: Final = 6
 #: No further change is tried after this many seconds: a single search may take a minute.
@@ -47,7 +47,7 @@ class Advice:
     sampled: int | None = None
 
     def sentence(self) -> str:
-        """In words, for whoever edits the plan."""
+        """In words, for the person who edits the plan."""
         costs = []
         if self.loss is not None and self.loss_now is not None:
             costs.append(f"loss {self.loss:.3g} instead of {self.loss_now:.3g}")
@@ -157,7 +157,7 @@ def _with(
     steps = list(plan.steps)
     for place in reversed(range(len(steps))):
         changes = _of_step(steps[place], k, models)
-        with contextlib.suppress(InputError):  # parameters that do not go together
+        with contextlib.suppress(InputError):  # the parameters exclude each other
             if changes:
                 changed = copy.copy(steps[place]).set_params(**changes)
                 where = f"{_in_toml(changes)} in step {place + 1}"

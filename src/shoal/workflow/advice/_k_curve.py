@@ -41,7 +41,7 @@ def k_curve(
     ks : list of int
         The values of k to try; those for which the table is too small are left out.
     progress : callable, optional
-        Called with what is being done and the share that is done.
+        Called with the current activity and the share that is done.
 
     Examples
     --------
@@ -52,7 +52,7 @@ def k_curve(
     [(2, 0.03), (4, 0.06), (8, 0.12)]
     """
     plan = suggest_plan(table).plan if plan is None else plan
-    with_k(plan, 2)  # or there is no k to vary
+    with_k(plan, 2)  # raises if there is no k to vary
     table, _ = some_persons(table.with_roles(plan.roles_for(table)))
     bare = table.drop(table.roles.withheld)
     found, reason = [], None

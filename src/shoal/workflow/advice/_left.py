@@ -10,7 +10,7 @@ import numpy as np
 from shoal.table import Table
 
 _CUT: Final = re.compile(r"([^*]*)(\*+)")
-#: What is left of a date, by how it is written.
+#: What is left of a date, by its notation.
 _CALENDAR: Final = {
     r"\d{4}-\d{2}": "month",
     r"\d{4}-Q[1-4]": "quarter",
@@ -27,7 +27,7 @@ def what_is_left(original: Table, masked: Table) -> dict[str, str]:
 
 def _left(original: Table, masked: Table, name: str) -> str:
     if name not in masked.columns:
-        return "taken out"
+        return "removed"
     changed = masked.changed_count(name, original)
     if not changed:
         return "unchanged"
@@ -38,15 +38,15 @@ def _left(original: Table, masked: Table, name: str) -> str:
         return f"changed in {_percent(share)} of the records"
     counts = masked.value_counts(name)
     gone = counts.pop("*", 0) / len(masked)
-    told = _cut(list(counts)) or _calendar(list(counts)) or _ranges(original, masked, name)
-    if told is None:
+    words = _cut(list(counts)) or _calendar(list(counts)) or _ranges(original, masked, name)
+    if words is None:
         parts = {"unchanged in": 1 - share, "grouped in": share - gone}
-        told = ", ".join(f"{said} {_percent(part)}" for said, part in parts.items() if part > 0)
-    return told + (f", removed in {_percent(gone)}" if gone else "")
+        words = ", ".join(f"{said} {_percent(part)}" for said, part in parts.items() if part > 0)
+    return words + (f", removed in {_percent(gone)}" if gone else "")
 
 
 def _ranges(original: Table, masked: Table, name: str) -> str | None:
-    """How wide the ranges of a column of numbers or dates are, for the record in the middle."""
+    """The median width of the ranges in a column of numbers or dates."""
     kind = original.kind(name)
     if kind not in ("integer", "float", "date"):
         return None
@@ -74,7 +74,7 @@ def _days(days: float) -> str:
 
 
 def _cut(labels: list[str]) -> str | None:
-    """How many characters are left of codes that were cut from the right, as ``55***``."""
+    """How many characters are left of codes that were cut on the right, such as ``55***``."""
     found = [_CUT.fullmatch(label) for label in labels]
     if not all(found) or not found:
         return None

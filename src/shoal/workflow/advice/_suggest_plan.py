@@ -40,7 +40,7 @@ class PlanSuggestion(Helpful):
 
     @property
     def roles(self) -> Roles:
-        """The roles that the plan is made for."""
+        """The roles in the plan."""
         assert self.plan.roles is not None
         return self.plan.roles
 
@@ -100,8 +100,8 @@ class PlanSuggestion(Helpful):
         instead = " in place of the one above" if key in self._read else ""
         return line, (
             f"{why} If so, run 'shoal init' again with --missing-value for each text below. By "
-            f"hand: use the next line{instead}, and take {kinds} out of [read.columns] and the "
-            "hierarchies, because the kind of these columns changes."
+            f"hand: use the next line{instead}, and remove {kinds} from [read.columns] and from "
+            "the hierarchies, because the kind of these columns changes."
         )
 
     def __repr__(self) -> str:
@@ -194,9 +194,8 @@ def _crowd(table: Table, k: int | None) -> tuple[int, str]:
         return max(2, people), f"The table has {people} persons, so no crowd can be larger."
     return _K, (
         f"Statistics offices ask for at least {_K} if the recipient is known. Use 10 or more for "
-        "a file "
-        "that anyone can download. 'shoal assess DATA --plan THIS --k-curve' shows "
-        "what each k costs."
+        "a file that anyone can download. 'shoal assess DATA --plan THIS --k-curve' shows what "
+        "each k costs."
     )
 
 
@@ -217,7 +216,7 @@ def _values(table: Table, name: str) -> int:
 
 
 def assignment(name: str, value: Any) -> str:
-    """A line of TOML; a list that is too long for a line, one item per line."""
+    """A line of TOML; a list that is too long for a line has one item per line."""
     import tomlkit
 
     key = tomlkit.key(name).as_string()

@@ -1,1 +1,1 @@
-"""A release on disk: written whole or not at all, read, verified and signed."""
+"""Releases on disk: written completely or not at all, read, verified and signed."""

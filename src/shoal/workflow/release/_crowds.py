@@ -1,9 +1,9 @@
-"""What may be told about the original: crowds, never a handful of people.
+"""What may be published about the original: crowds, never a handful of people.
 
-Whole percents hide a person only where a percent is a crowd. In a table of 50 records one percent
-is half a person, and what is missing to 100 is as telling as what is shown. So a share of the
-original is told in steps of at least :data:`SMALLEST_CROWD` people, and where that leaves less
-than ten steps it is not told at all.
+Whole percents hide a person only if one percent is a crowd. In a table of 50 records one percent is
+half a person, and what is missing to 100 reveals as much as what is shown. So a share of the
+original is published in steps of at least :data:`SMALLEST_CROWD` people. If that leaves fewer than
+ten steps, it is not published at all.
 """
 
 from __future__ import annotations
@@ -12,38 +12,38 @@ import math
 from collections.abc import Sequence
 
 SMALLEST_CROWD = 10
-#: A count that is not told.
+#: Stands for a count that is not published.
 SOME = "some"
 _FEWEST_STEPS = 10
 
 
 def share_step(rows: int) -> int | None:
-    """The step of percents in which shares of so many records may be told; None for not at all."""
+    """The step, in percent, in which shares of ``rows`` records are published; None: not at all."""
     if rows < SMALLEST_CROWD * _FEWEST_STEPS:
         return None
     return max(1, math.ceil(100 * SMALLEST_CROWD / rows))
 
 
 def crowded_percent(share: float, rows: int) -> float | None:
-    """A share of ``rows`` records in percent, in steps of at least a crowd; None for untold."""
+    """A share of ``rows`` records in percent, in steps of at least a crowd; None: unpublished."""
     step = share_step(rows)
     return None if step is None else float(min(100, step * round(100 * share / step)))
 
 
 def crowded_count(count: int) -> int | str:
-    """A count that may be published: few people are only called few."""
+    """A count that may be published; a small one becomes "fewer than"."""
     return f"fewer than {SMALLEST_CROWD}" if 0 < count < SMALLEST_CROWD else count
 
 
 def crowded_removals(
     counts: Sequence[int], persons: Sequence[int] | None = None
 ) -> list[int | str]:
-    """How many records each step took out, told so that no sum gives a small one away.
+    """How many records each step removed, worded so that no sum reveals a small count.
 
-    Of several steps that took out records, one of them few, none is told, and neither is their
-    total (:func:`crowded_total`): a sample takes out a known share, and a limit bounds what is
-    suppressed, so that the total would tell the rest. Where ``persons`` lost these records, few of
-    them are few, however many records they had.
+    If several steps removed records and one of them removed few, no count is published, and neither
+    is their total (:func:`crowded_total`): a sample removes a known share, and a limit bounds what
+    is suppressed, so the total would reveal the rest. If ``persons`` lost these records, few
+    persons count as few, however many records they had.
     """
     removing = [count for count in counts if count]
     few_persons = persons is not None and any(0 < count < SMALLEST_CROWD for count in persons)
@@ -54,5 +54,5 @@ def crowded_removals(
 
 
 def crowded_total(counts: Sequence[int], persons: Sequence[int] | None = None) -> int | str:
-    """How many records all steps together took out, where that gives no small count away."""
+    """How many records all steps removed together, unless that reveals a small count."""
     return SOME if SOME in crowded_removals(counts, persons) else crowded_count(sum(counts))

@@ -1,9 +1,9 @@
 """Folders and files that appear complete or not at all, and leave nothing behind.
 
-What is written is written in a workshop first: a private folder beside its place, with a lock that
-its process holds. A process that is killed outright leaves its workshop. The next one that writes
-into the same parent folder finds that nobody holds the lock, and removes it, whatever was made
-there.
+Files are first written in a workshop: a private folder next to their final place, with a lock that
+its process holds. A process that is killed leaves its workshop behind. The next one that writes
+into the same parent folder sees that nobody holds the lock, and removes the workshop with its
+content.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ try:
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-#: What the name of a workshop begins with; sixteen random digits follow.
+#: The prefix of a workshop's name; sixteen random digits follow.
 WORKSHOP = ".shoal-partial-"
 #: The part of a folder that only its owner may read.
 PRIVATE = "private"
@@ -40,11 +40,11 @@ _RENAME_EXCHANGE = 2
 def complete_or_absent(
     target: Path, *, replace: bool, private: Path | None = None
 ) -> Iterator[Path]:
-    """A new folder that is put at ``target`` when the block ends without an error.
+    """A new folder that is moved to ``target`` when the block ends without an error.
 
-    Nobody else can enter it while it is being filled. It is flushed to disk, and renamed in one
-    step of the file system. From then on everyone may read it, except for its folder ``private``.
-    That one is put at a place of its own where one is given, before the rest appears.
+    Nobody else can enter it while it is being filled. It is flushed to disk and renamed atomically.
+    From then on everyone may read it, except for its folder ``private``. With the argument
+    ``private``, that folder is moved to a separate place before the rest appears.
     """
     with contextlib.ExitStack() as stack:
         partial = _begun(target, stack)
@@ -62,14 +62,14 @@ def complete_or_absent(
 
 
 def _begun(target: Path, stack: contextlib.ExitStack) -> Path:
-    """An empty folder in a workshop beside its place."""
+    """An empty folder in a workshop next to its final place."""
     try:
         make_parents(target)
         partial = stack.enter_context(workshop(target.parent)) / "folder"
         partial.mkdir(mode=0o700)
     except OSError as cause:
         why = cause.strerror or "the system refuses it"
-        raise ReleaseError(f"A folder cannot be made at '{target}': {why}.") from None
+        raise ReleaseError(f"The folder '{target}' cannot be created: {why}.") from None
     return partial
 
 
@@ -77,8 +77,8 @@ def _begun(target: Path, stack: contextlib.ExitStack) -> Path:
 def complete_files(folder: Path, *, private: bool = True) -> Iterator[Path]:
     """A new folder whose files are moved to ``folder`` when the block ends without an error.
 
-    Only their owner may read private files. Others get the mode that the user's settings give to
-    new files, but nobody else may write to them.
+    Private files can be read only by their owner. Other files get the mode that the user's settings
+    give to new files, but only their owner may write to them.
     """
     with workshop(folder) as room:
         aside = room / "files"
@@ -95,14 +95,14 @@ def complete_files(folder: Path, *, private: bool = True) -> Iterator[Path]:
 
 
 def write_private(path: Path, content: bytes | memoryview) -> None:
-    """Write a file that only its owner can read, from its first moment on."""
+    """Write a file that only its owner can ever read."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "wb") as file:
         file.write(content)
 
 
 def make_parents(path: Path) -> None:
-    """Make the folders that a path lies in; nobody but their owner may write to new ones."""
+    """Create the parent folders of a path; only their owner may write to new ones."""
     folder = path.parent
     if not folder.is_dir() and folder != path:
         make_parents(folder)
@@ -110,7 +110,7 @@ def make_parents(path: Path) -> None:
 
 
 def _seal(folder: Path) -> None:
-    """Give everything the mode it is meant to have, under any umask, and flush it to disk."""
+    """Set all file modes, whatever the umask, and flush everything to disk."""
     for root, _, names in os.walk(folder):
         is_private = PRIVATE in Path(root).relative_to(folder).parts[:1]
         for path in (Path(root, name) for name in names):
@@ -121,8 +121,8 @@ def _seal(folder: Path) -> None:
 
 
 def _put_in_place(partial: Path, target: Path, *, replace: bool) -> None:
-    if target.is_symlink():  # it was none before the work, and must not be swapped away
-        raise ReleaseError(f"A link appeared at '{target}' meanwhile.")
+    if target.is_symlink():  # it was not there before, and must not be replaced
+        raise ReleaseError(f"A link appeared at '{target}' in the meantime. Save again.")
     try:
         if replace and target.exists():
             _exchange(partial, target)  # the old folder is now in the workshop and gets removed
@@ -130,23 +130,25 @@ def _put_in_place(partial: Path, target: Path, *, replace: bool) -> None:
             os.rename(partial, target)
     except OSError as cause:
         if cause.errno in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
-            raise ReleaseError(f"Something appeared at '{target}' meanwhile.") from None
+            raise ReleaseError(
+                f"A file or folder appeared at '{target}' in the meantime. Save again."
+            ) from None
         raise
 
 
 def _put_apart(
     public: Path, target: Path, private: Path, private_target: Path, *, replace: bool
 ) -> None:
-    """Put two halves in place so that at no moment there is a public one without its private one.
+    """Put two halves in place so that a public half never exists without its private half.
 
-    What is replaced goes first, its public half before its private one. An error or an interruption
-    puts everything back.
+    An old release is moved away first, its public half before its private one. An error or an
+    interruption restores everything.
     """
     halves = [(public, target), (private, private_target)]
 
     def take_back() -> None:
         if not public.exists():
-            return  # all is in place
+            return  # everything is in place
         for new, place in reversed(halves):
             if not new.exists():
                 os.rename(place, new)
@@ -167,12 +169,12 @@ def _put_apart(
 
 
 def _old(new: Path) -> Path:
-    """Where a folder waits until the new one is in its place; it is removed with the workshop."""
+    """Where the old folder waits until the new one is in place; removed with the workshop."""
     return new.with_name(f"{new.name}.old")
 
 
 def _exchange(new: Path, old: Path) -> None:
-    """Put the new folder in the place of the old one; in one step where the system can."""
+    """Replace the old folder with the new one, atomically if the system can."""
     libc = ctypes.CDLL(None, use_errno=True)
     if hasattr(libc, "renameat2"):
         names = (os.fsencode(new), os.fsencode(old))
@@ -183,15 +185,15 @@ def _exchange(new: Path, old: Path) -> None:
     try:
         os.rename(new, old)
     except BaseException:
-        with contextlib.suppress(OSError):  # the new one is there already
+        with contextlib.suppress(OSError):  # the new one is already there
             os.rename(aside, old)
         raise
 
 
 @contextlib.contextmanager
 def workshop(parent: Path) -> Iterator[Path]:
-    """A private folder inside ``parent`` that is gone when the block ends, however it ends."""
-    if fcntl is None:  # without locks nobody can tell what is left over
+    """A private folder inside ``parent`` that is removed when the block ends, however it ends."""
+    if fcntl is None:  # without locks, leftovers cannot be told from folders in use
         with tempfile.TemporaryDirectory(prefix=WORKSHOP, dir=parent) as folder:
             yield Path(folder)
         return
@@ -206,7 +208,7 @@ def workshop(parent: Path) -> Iterator[Path]:
 
 
 def _opened(parent: Path) -> tuple[Path, int, int]:
-    """A new folder, a descriptor of it, and one of the lock in it, which this process holds."""
+    """A new folder, its file descriptor, and that of its lock, which this process holds."""
     while True:
         workshop = parent / f"{WORKSHOP}{secrets.token_hex(8)}"
         workshop.mkdir(mode=0o700)
@@ -218,20 +220,20 @@ def _opened(parent: Path) -> tuple[Path, int, int]:
                 lock = os.open(_LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600, dir_fd=at)
                 stack.callback(os.close, lock)
             except FileNotFoundError:
-                continue  # another process saw it before it was locked: it is no leftover
+                continue  # another process took it for a leftover before it was locked
             with contextlib.suppress(OSError):  # some file systems have no locks
                 fcntl.flock(lock, fcntl.LOCK_EX)
-            if os.fstat(lock).st_nlink:  # else the same
+            if os.fstat(lock).st_nlink:  # otherwise another process removed it, too
                 stack.pop_all()
                 return workshop, at, lock
 
 
 def _clear_leftovers(parent: Path) -> None:
-    """Remove the workshops of this user whose process is gone: it no longer holds the lock.
+    """Remove the workshops of this user whose process is gone and no longer holds the lock.
 
     A workshop is a real folder that belongs to this user, and nobody else could have put the lock
-    into it. It is entered once, so that nothing else is removed if another folder or a link gets
-    its name meanwhile.
+    into it. It is opened once, so that nothing else is removed if another folder or a link takes
+    its name in the meantime.
     """
     for workshop in parent.glob(WORKSHOP + 16 * "[0-9a-f]"):
         with contextlib.suppress(OSError), contextlib.ExitStack() as stack:
@@ -253,7 +255,7 @@ def _enter(folder: Path) -> int:
 
 
 def _remove(workshop: Path, at: int) -> None:
-    """Remove a workshop, its lock last: until then a later process can find what is left."""
+    """Remove a workshop, its lock last, so that a later process can still find the rest."""
     for name in sorted(os.listdir(at), key=_LOCK.__eq__):
         if stat.S_ISDIR(os.stat(name, dir_fd=at, follow_symlinks=False).st_mode):
             shutil.rmtree(name, dir_fd=at)
@@ -264,7 +266,7 @@ def _remove(workshop: Path, at: int) -> None:
 
 
 def _to_the_end(action: Callable[[], None]) -> None:
-    """Do something to its end, even if it is interrupted; the interruption comes after it."""
+    """Complete an action even if it is interrupted; raise the interruption afterwards."""
     try:
         action()
     except KeyboardInterrupt:

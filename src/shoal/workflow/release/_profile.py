@@ -1,8 +1,8 @@
 """Pictures of a table that may be published: shares over crowds, never a person.
 
-What is derived from the original goes through here before it reaches anything public: bars that
-fewer than :data:`SMALLEST_CROWD` original records stand in are merged with their neighbours, and
-shares are told in steps of a crowd. Limits and labels come from the released table alone.
+Everything derived from the original passes through here before it is published. Bars with fewer
+than :data:`SMALLEST_CROWD` original records are merged with their neighbors, and shares are rounded
+to steps of a crowd. Limits and labels come only from the released table.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class Bar:
 class ColumnProfile:
     """What happened to one column.
 
-    ``numeric`` columns have bars over ranges of numbers; where ``intervals`` were released, each
-    is spread evenly over its width.
+    ``numeric`` columns have bars over ranges of numbers. If ``intervals`` were released, each is
+    spread evenly over its width.
     """
 
     name: str
@@ -59,7 +59,7 @@ class ColumnProfile:
 
 
 def class_size_profile(original: Table, masked: Table) -> tuple[Bar, ...]:
-    """How many records live in classes of which size, before and after."""
+    """The share of records in classes of each range of sizes, before and after."""
     before, after = (_records_by_size(table.classes) for table in (original, masked))
     labels = [
         str(low) if high - low == 1 else f"{low}–{high - 1}" for low, high in pairwise(SIZE_LIMITS)
@@ -67,7 +67,7 @@ def class_size_profile(original: Table, masked: Table) -> tuple[Bar, ...]:
     spans = _crowded_spans(before)
     first, end = spans[-1]
     last = max(int(np.flatnonzero(before)[-1]), first) if original.records else end
-    # nobody lives beyond: that tells no value of anybody, and one wide bar would tell nothing
+    # empty bars at the end stay separate: they describe nobody, and one wide bar shows nothing
     spans[-1:] = [(first, last), *((empty, empty) for empty in range(last + 1, end + 1))]
     joined = [_joined_size_label(labels[first : last + 1]) for first, last in spans]
     sums = _sums(before, spans), _sums(after, spans)
@@ -75,13 +75,13 @@ def class_size_profile(original: Table, masked: Table) -> tuple[Bar, ...]:
 
 
 def _records_by_size(classes: Classes) -> npt.NDArray[np.float64]:
-    """How many records are in classes from each limit of sizes to below the next."""
+    """The number of records in classes from each size limit to below the next."""
     places = np.searchsorted(SIZE_LIMITS, classes.sizes, side="right") - 1
     return np.bincount(places, classes.rows, len(SIZE_LIMITS)).astype(np.float64)
 
 
 def column_profiles(original: Table, masked: Table) -> list[ColumnProfile]:
-    """What happened to each column of the original but the identifiers."""
+    """What happened to each column of the original, except identifiers."""
     names = [n for n in original.columns if n not in original.roles.withheld]
     changed = {n: masked.changed_count(n, original) for n in names if n in masked.columns}
     return [
@@ -93,15 +93,15 @@ def column_profiles(original: Table, masked: Table) -> list[ColumnProfile]:
 def column_profile(
     original: Table, masked: Table | None, name: str, changed: float | None
 ) -> ColumnProfile:
-    """What happened to one column, of which a share of the cells changed; None if unknown."""
+    """What happened to one column; ``changed`` is the share of changed cells, None if unknown."""
     role, kind = original.roles.of(name), original.kind(name)
     if masked is None or name not in masked.columns:
         return ColumnProfile(name, role, kind, "removed", None, (), False)
     numeric = kind in ("integer", "float") and masked.kind(name) in ("integer", "float")
     bars_of = _numeric_bars if numeric else _value_bars
     if changed == 0:
-        # the original is not shown beside it: with a few records taken out, the difference
-        # of two otherwise equal pictures would be those records
+        # the original is not shown next to it: if a few records were removed, the difference
+        # between two otherwise equal pictures would be those records
         bars = bars_of(None, masked, name)
         return ColumnProfile(name, role, kind, "unchanged", 0.0, bars, numeric)
     share = None if changed is None else crowded_percent(changed, masked.records)
@@ -125,7 +125,7 @@ def _numeric_bars(original: Table | None, masked: Table, name: str) -> tuple[Bar
 def _released_intervals(
     original: Table, masked: Table, name: str
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]] | None:
-    """Where numbers became intervals: the stretch of each, and how many records have it."""
+    """The ends of the intervals that numbers became, and how many records have each."""
     kind = original.kind(name)
     if kind not in ("integer", "float") or masked.kind(name) != "text":
         return None
@@ -133,9 +133,9 @@ def _released_intervals(
     stretches = masked.column(name).domain(kind).stretches(whole=kind == "integer")
     if stretches is None or not np.isfinite(stretches).any():
         return None
-    told = [text != ROOT for text in column.texts]
+    known = [text != ROOT for text in column.texts]
     counts = column.counts[: len(column.texts)]
-    return stretches[told], counts[told]
+    return stretches[known], counts[known]
 
 
 def _interval_bars(
@@ -145,7 +145,7 @@ def _interval_bars(
     stretches: npt.NDArray[Any],
     counts: npt.NDArray[Any],
 ) -> tuple[Bar, ...]:
-    """Each released interval spread evenly over its width; an open one ends with the picture."""
+    """Each released interval spread evenly over its width; open ones end at the picture's edge."""
     ends = stretches[np.isfinite(stretches)]
     least = 1.0 if original.kind(name) == "integer" else 0.0
     edges = _round_edges(float(ends.min()), float(ends.max()), least=least)
@@ -157,7 +157,7 @@ def _interval_bars(
     largest = np.finfo(np.float64).max
     edges = np.unique(np.clip(edges, -largest, largest))
     low, high = np.clip(stretches, edges[0], edges[-1]).T[:, :, None]
-    width = high / 2 - low / 2  # halves, since the ends may be the largest numbers there are
+    width = high / 2 - low / 2  # halves, since the ends may be the largest numbers of the type
     inside = np.minimum(high, edges[1:]) / 2 - np.maximum(low, edges[:-1]) / 2
     at = (np.searchsorted(edges, low, side="right") - 1).clip(0, len(edges) - 2)
     points = at == np.arange(len(edges) - 1)
@@ -167,7 +167,7 @@ def _interval_bars(
 
 
 def _open(edges: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """The edges with open ends: the outermost bars also hold what lay beyond them before."""
+    """The edges with open ends: the outermost bars also hold original values beyond them."""
     return np.concatenate([[-np.inf], edges[1:-1], [np.inf]])
 
 
@@ -178,7 +178,7 @@ def _bars_between(
     masked: Table,
     name: str,
 ) -> tuple[Bar, ...]:
-    """Bars over ranges of numbers, then those of cells that tell no number."""
+    """Bars over ranges of numbers, followed by those of cells without a number."""
     before = None
     if original is not None:
         before = original.column(name).counts_between(_open(edges))
@@ -203,7 +203,7 @@ def _value_bars(original: Table | None, masked: Table, name: str) -> tuple[Bar, 
     released = masked.value_counts(name)
     before = {} if original is None else original.value_counts(name)
     if released and not released.keys() & before.keys():
-        original, before = None, {}  # made coarser: no value of the one is a value of the other
+        original, before = None, {}  # generalized: the two tables have no value in common
     shown = [
         value
         for value in list(released)[:_MOST_BARS]
@@ -242,7 +242,7 @@ def _with_missing(
 
 
 def _crowded_spans(counts: npt.NDArray[Any]) -> list[tuple[int, int]]:
-    """Neighbouring bins joined until each holds nobody or a crowd."""
+    """Neighboring bins, joined until each holds nobody or a crowd."""
     spans: list[tuple[int, int]] = []
     start, held = 0, 0
     for position, count in enumerate(counts):
@@ -250,7 +250,7 @@ def _crowded_spans(counts: npt.NDArray[Any]) -> list[tuple[int, int]]:
         if held == 0 or held >= SMALLEST_CROWD:
             spans.append((start, position))
             start, held = position + 1, 0
-    if start < len(counts):  # the rest is too few to stand alone
+    if start < len(counts):  # the rest is too small for a bar of its own
         while spans and sum(counts[spans[-1][0] : spans[-1][1] + 1]) == 0:
             start = spans.pop()[0]
         start = spans.pop()[0] if spans else start
@@ -271,7 +271,7 @@ def _bars(
 ) -> tuple[Bar, ...]:
     old: list[float | None] = [None] * len(labels)
     if before is not None:
-        # in steps by the rows of the release: by those of the original they would tell its size
+        # the step depends on the rows of the release: those of the original would reveal its size
         rows = min(rows_before, rows_after)
         old = [crowded_percent(int(count) / rows_before, rows) for count in before]
     new = [_percent(int(c), rows_after) for c in after]
@@ -279,17 +279,17 @@ def _bars(
 
 
 def _percent(count: int, rows: int) -> float:
-    """A whole percent; what is not nobody and not everybody stays between 1 and 99."""
+    """A whole percent; 0 and 100 stand only for nobody and everybody."""
     if count in (0, rows):
         return 100.0 * (count == rows) if rows else 0.0
     return float(min(99, max(1, round(100 * count / rows))))
 
 
 def _round_edges(low: float, high: float, *, least: float = 0.0) -> npt.NDArray[Any]:
-    """At most twenty-odd edges on round numbers around the released range, ``least`` apart."""
+    """Twenty-odd edges at most, on round numbers, around the released range and ``least`` apart."""
     largest = max(abs(low), abs(high))
     width = max(high / _MOST_BARS - low / _MOST_BARS, least)
-    if not width > max(1e-12 * largest, 1e-300):  # finer edges would fall together
+    if not width > max(1e-12 * largest, 1e-300):  # finer edges would coincide
         width = max(largest, 1.0) / 10
     magnitude = 10.0 ** math.floor(math.log10(width))
     step = next(f * magnitude for f in (1, 2, 5, 10) if f * magnitude >= width)
@@ -299,7 +299,7 @@ def _round_edges(low: float, high: float, *, least: float = 0.0) -> npt.NDArray[
 
 
 def _number(value: float) -> str:
-    """A number on a round edge: all digits that it has, and no more."""
+    """The text of a number at a round edge, with exactly the digits it needs."""
     return f"{value:,.15g}" if abs(value) < 1e15 else f"{value:.6g}"
 
 

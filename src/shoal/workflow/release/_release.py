@@ -1,4 +1,4 @@
-"""Writing a release: the public half, the private half, and the check before it appears."""
+"""Writing a release: the public half, the private half, and the check before both appear."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from shoal.workflow._protect import Release
 
 FORMAT_VERSION = 1
-#: Who was there before a sample was drawn, in the private half.
+#: The file of the private half that records who was in the table before a sample was drawn.
 SAMPLING_FILE = "sampling.parquet"
 _PRIVATE_FILES = {"audit.json", "records", "records.parquet", SAMPLING_FILE}
 #: Measures that anyone can recompute from the released data alone.
@@ -66,15 +66,15 @@ def save_release(
     private_out: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
 ) -> Path:
-    """Write a release folder, verify it from its files, and put it in place in one step."""
+    """Write a release folder, verify it from its files, and move it into place atomically."""
     from shoal.workflow.release._verify import verify
 
-    check_path(out, "release.save", "Give the folder to make, as release.save('release').")
+    check_path(out, "release.save", "Pass the folder to create: release.save('release').")
     target, private = check_targets(out, private_out, force=force)
     if source is not None and not Path(source).is_file():
-        raise ReleaseError(f"There is no source file '{source}' to take the checksum of.")
+        raise ReleaseError(f"There is no source file '{source}', so it has no checksum to record.")
     if format not in FORMATS:
-        raise ReleaseError(f"There is no format '{format}'; known are {', '.join(FORMATS)}.")
+        raise ReleaseError(f"There is no format '{format}'. Use one of {', '.join(FORMATS)}.")
     if formulas not in ("neutralise", "keep"):
         raise InputError(f"formulas must be 'neutralise' or 'keep'; got {formulas!r}.")
     dialect = _dialect(release, format, asked)
@@ -92,8 +92,10 @@ def save_release(
 def check_targets(
     out: str | os.PathLike[str], private_out: str | os.PathLike[str] | None, *, force: bool
 ) -> tuple[Path, Path | None]:
-    """The place of a release, and that of its private half where it is another; ReleaseError for
-    one that holds something else."""
+    """The folder of a release, and that of its private half if it is kept apart.
+
+    A folder that holds something else raises ReleaseError.
+    """
     target = Path(os.path.abspath(out))
     _check_target(target, force=force)
     if private_out is None:
@@ -102,45 +104,51 @@ def check_targets(
     one, other = target.resolve(), private.resolve()
     if one.is_relative_to(other) or other.is_relative_to(one):
         raise ReleaseError(
-            f"'{private}' and '{target}' lie in each other; give the private half a folder apart."
+            f"Of '{private}' and '{target}', one lies inside the other. Choose a separate folder "
+            "for the private half."
         )
     _check_target(private, force=force, half=True)
     return target, private
 
 
 def _check_target(target: Path, *, force: bool, half: bool = False) -> None:
-    """Refuse a place that holds something; with ``force``, anything but a release or its half.
+    """Refuse a folder that holds something; with ``force``, anything except a release or its half.
 
-    Also a place that no folder can be renamed to, since that would be found only after the work.
+    Also refuse a place to which no folder can be renamed: it would fail only after all the work.
     """
     ending = target.suffix.lower().removeprefix(".")
     if ending in FORMATS and not target.exists():
         raise ReleaseError(
-            f"A release is a folder, and '{target.name}' looks like a file; write "
+            f"A release is a folder, but '{target.name}' looks like a file. Write "
             f"release.save('{target.stem}', format='{ending}'), or --out {target.stem} --format "
             f"{ending}."
         )
     if target.is_symlink():
-        raise ReleaseError(f"'{target}' is a link; give the folder that it leads to.")
+        raise ReleaseError(f"'{target}' is a link. Pass the folder that it points to.")
     above = next((path for path in target.parents if os.path.lexists(path)), None)
     if above is not None and not above.is_dir():
-        raise ReleaseError(f"'{above}' is not a folder, so that '{target.name}' cannot be in it.")
+        raise ReleaseError(
+            f"'{above}' is not a folder, so it cannot contain '{target.name}'. Choose another "
+            "folder for the release."
+        )
     if not target.exists():
         return
     if not target.is_dir():
-        raise ReleaseError(f"'{target}' is a file; give a folder for the release.")
+        raise ReleaseError(f"'{target}' is a file. Choose a folder for the release.")
     if os.path.ismount(target):
-        raise ReleaseError(f"'{target}' is a mount point; give a folder inside it.")
+        raise ReleaseError(f"'{target}' is a mount point. Choose a folder inside it.")
     found = {path.name for path in target.iterdir()}
     known = _PRIVATE_FILES if half else {"public", "private"}
     is_release = (target / ("audit.json" if half else "public/release.json")).is_file()
     if _holds_current_folder(target) and (not found or is_release):
-        raise ReleaseError(f"'{target}' is or holds the current folder; give a folder inside it.")
+        raise ReleaseError(
+            f"'{target}' is or contains the current folder. Choose a folder inside it."
+        )
     if found and (found - known or not is_release):
-        raise ReleaseError(f"'{target}' holds other files; give a new folder for the release.")
+        raise ReleaseError(f"'{target}' holds other files. Choose a new folder for the release.")
     if found and not force:
         raise ReleaseError(
-            f"There is already a release at '{target}'; give another folder, or --force "
+            f"There is already a release at '{target}'. Choose another folder, or use --force "
             "(force=True) to replace it."
         )
 
@@ -153,33 +161,36 @@ def _holds_current_folder(target: Path) -> bool:
 
 
 def _dialect(release: Release, format: str, asked: Mapping[str, str | None]) -> Dialect | None:
-    """How the text of a release is written: as asked, else as its source; None for other formats.
+    """How the text of a release is written: as asked, else like its source; None if it is no text.
 
-    Where the encoding of the source lacks a character, UTF-8 with a mark is taken instead.
+    If the encoding of the source lacks a character, UTF-8 with a byte order mark is used instead.
     """
-    said = {name: value for name, value in asked.items() if value is not None}
+    given = {name: value for name, value in asked.items() if value is not None}
     if format not in DELIMITER_OF:
-        if said:
-            raise InputError(f"A release as {format} has no {quoted(said)}; write csv or tsv.")
+        if given:
+            raise InputError(
+                f"A release as {format} does not have {quoted(given)}. Leave it out, or save the "
+                "release as csv or tsv."
+            )
         return None
     manner = release.manner or Manner()
     like = manner.dialect(format)
-    if said.get("delimiter") == like.decimal:
-        said = {"decimal": ".", **said}
-    found = replace(like, **said)
-    if "encoding" in said:
+    if given.get("delimiter") == like.decimal:
+        given = {"decimal": ".", **given}
+    found = replace(like, **given)
+    if "encoding" in given:
         return found
     lacking = release.masked.lacking(found.encoding)
     source = manner.options.encoding
     if lacking:
-        why = f"{found.encoding} does not have characters of {quoted(lacking)}"
+        why = f"{found.encoding} lacks characters that occur in {quoted(lacking)}"
         found = replace(found, encoding="utf-8-sig")
     elif found.encoding == "utf-8-sig" and not manner.marked:
         why = f"text is not written in {source}"
     else:
         return found
     warnings.warn(
-        f"The release is written in UTF-8 with a byte order mark, not as the source: {why}.",
+        f"Unlike its source, the release is in UTF-8 with a byte order mark: {why}.",
         DialectWarning,
         stacklevel=4,
     )
@@ -208,16 +219,16 @@ def written_file(
     formulas: Formulas = "neutralise",
     dialect: Dialect | None = None,
 ) -> dict[str, Any]:
-    """What ``release.json`` says of the file of the data; of its dialect, where it is unusual."""
-    told = _formulas(release.masked, formulas) if format in DELIMITER_OF else None
-    written = {"file": data.name, "format": format, "sha256": _digest(data), "formulas": told}
+    """What ``release.json`` says about the data file, with its dialect if that is unusual."""
+    handling = _formulas(release.masked, formulas) if format in DELIMITER_OF else None
+    written = {"file": data.name, "format": format, "sha256": _digest(data), "formulas": handling}
     if dialect is None or dialect == Dialect(DELIMITER_OF[format]):
         return written
     return {**written, "dialect": asdict(dialect)}
 
 
 def write_facts(release: Release, folder: Path, written: Mapping[str, Any]) -> None:
-    """Write the report and ``release.json`` beside the data, with what was written of these."""
+    """Write the report and ``release.json`` next to the data; ``written`` describes the data."""
     from shoal.workflow.report import release_page
 
     facts = public_facts(release, written)
@@ -230,7 +241,7 @@ def write_facts(release: Release, folder: Path, written: Mapping[str, Any]) -> N
 
 
 def public_facts(release: Release, written: Mapping[str, Any]) -> dict[str, Any]:
-    """The content of ``release.json``: nothing in it comes from a single original record."""
+    """The content of ``release.json``; no part of it comes from a single original record."""
     from shoal import __version__
 
     masked, classes = release.masked, release.after.classes
@@ -263,13 +274,13 @@ def public_facts(release: Release, written: Mapping[str, Any]) -> dict[str, Any]
 
 
 def _caution(claim: Claim, steps: Sequence[StepRecord]) -> dict[str, Any]:
-    """What weakens a claim about classes that were searched for: the search can be redone."""
+    """What weakens a claim about classes that a search chose: the search can be repeated."""
     found = minimalities_of(steps) if isinstance(claim.requirement, PrivacyModel) else []
     return {"cautions": [minimality_in_words(one) for one in found]} if found else {}
 
 
 def _formulas(masked: Table, formulas: Formulas) -> dict[str, Any]:
-    """Which columns have texts that a spreadsheet would run, and what was done with them."""
+    """Which columns have texts that a spreadsheet would run, and how they were written."""
     return {
         "handling": "neutralised" if formulas == "neutralise" else "kept",
         "cells": {name: crowded_count(n) for name, n in masked.running_cells().items()},
@@ -280,8 +291,7 @@ def _formulas(masked: Table, formulas: Formulas) -> dict[str, Any]:
 def _public_steps(steps: Sequence[StepRecord]) -> list[dict[str, Any]]:
     """What each step did, without anything private.
 
-    The largest share of records that may be suppressed is left out where few were: it would say
-    how few.
+    The limit of suppression is left out if few records were suppressed: it would reveal how few.
     """
     removals = crowded_removals([step.removed for step in steps], [step.losing for step in steps])
     return [
@@ -341,10 +351,10 @@ def _write_private(
 
 
 def write_audit(release: Release, folder: Path, more: Mapping[str, Any]) -> None:
-    """Write what the private half says of a release."""
+    """Write ``audit.json``, the private half's record of a release."""
     audit = {
         "format_version": FORMAT_VERSION,
-        "warning": "Whoever has this half can link the release to the original. Keep it apart.",
+        "warning": "Anyone who has this half can link the release to the original. Keep it apart.",
         "rows_before": release.rows_before,
         "identifiers": list(release.removed_identifiers),
         **more,
@@ -355,7 +365,7 @@ def write_audit(release: Release, folder: Path, more: Mapping[str, Any]) -> None
 
 
 def _write_sampling(sampling: Sampling | None, path: Path) -> dict[str, Any] | None:
-    """Write who was there before sampling, and in which class; what the audit says of it."""
+    """Write who was in the table before sampling, and in which class; returns the audit's entry."""
     if sampling is None:
         return None
     content = io.BytesIO()

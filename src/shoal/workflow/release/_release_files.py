@@ -1,4 +1,4 @@
-"""A release read from its files: the public half, and what the private one says of its rows."""
+"""A release read from its files: the public half, and what the private one says about its rows."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ from shoal.workflow.release._release import FORMAT_VERSION, SAMPLING_FILE
 from shoal.workflow.release._release_shape import AUDIT, FACTS, check_shape, parse_json
 from shoal.workflow.release._verification import clean
 
-#: The largest files that are read as JSON: nested lists take thirty times as much memory.
+#: The largest files that are read as JSON; nested lists need thirty times as much memory.
 _LARGEST_FACTS: Final = 1 << 24
 _LARGEST_AUDIT: Final = 1 << 26
-#: As many files of a folder are looked at; a release has seven.
+#: At most this many files of a folder are looked at; a release has seven.
 _MOST_FILES: Final = 1000
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where a release lies: a folder with its halves, or its public half; the private one may lie
+    """Where a release lies: a folder with both halves, or its public half with the private one
     elsewhere."""
 
     root: Path
@@ -62,19 +62,19 @@ class Place:
             if not os.path.lexists(beside):
                 return cls(root, public, apart)
             if apart is not None:
-                raise ReleaseError(f"'{root}' has a private half; give no other one.")
+                raise ReleaseError(f"'{root}' has a private half. Do not pass another one.")
             return cls(root, public, beside)
         if os.path.lexists(root / "release.json"):
             return cls(root, root, apart)
         raise ReleaseError(
-            f"'{root}' is not a release: it has no public/release.json, nor a release.json."
+            f"'{root}' is not a release: it has neither public/release.json nor release.json."
         )
 
     def check_plain(self) -> None:
-        """ReleaseError where something in the folder is a link, a device or the like.
+        """Raise ReleaseError if anything in the folder is a link, a device or the like.
 
-        What a link leads to may be another file tomorrow, or one that is none of its business; so
-        this comes before anything is opened.
+        A link may point to another file tomorrow, or to one outside of the release, so this check
+        comes before anything is opened.
         """
         halves = [half for half in (self.public, self.private) if half not in (None, self.root)]
         odd = [half.name for half in halves if half and not is_plain(half, stat.S_ISDIR)]
@@ -82,13 +82,13 @@ class Place:
             entries = entries_of(half) if half else []
             odd += [entry.name for entry in entries if not entry.is_file(follow_symlinks=False)]
             if len(entries) > _MOST_FILES:
-                raise ReleaseError(f"there are more than {_MOST_FILES:,} files in it")
+                raise ReleaseError(f"it contains more than {_MOST_FILES:,} files")
         if odd:
-            raise ReleaseError(f"'{clean(odd[0])}' is a link or something else than a file")
+            raise ReleaseError(f"'{clean(odd[0])}' is a link, or not a regular file")
 
 
 def entries_of(folder: Path) -> list[os.DirEntry[str]]:
-    """What lies in a folder, up to a number that no release has."""
+    """The entries of a folder, up to a number that no release reaches."""
     with os.scandir(folder) as entries:
         return list(islice(entries, _MOST_FILES + 1))
 
@@ -97,11 +97,11 @@ def read_plain(path: Path, *, largest: int = _LARGEST_FACTS) -> bytes:
     """The content of a file of a release; ReleaseError if it is a link, missing or too large."""
     try:
         if not is_plain(path, stat.S_ISREG):
-            raise ReleaseError(f"'{path.name}' is a link or something else than a file")
+            raise ReleaseError(f"'{path.name}' is a link, or not a regular file")
         with path.open("rb") as file:
             content = file.read(largest + 1)
     except OSError:
-        raise ReleaseError(f"'{path.name}' is missing, or cannot be read") from None
+        raise ReleaseError(f"'{path.name}' is missing or cannot be read") from None
     if len(content) > largest:
         raise ReleaseError(f"'{path.name}' is too large: more than {largest >> 20} MiB")
     return content
@@ -110,24 +110,24 @@ def read_plain(path: Path, *, largest: int = _LARGEST_FACTS) -> bytes:
 def read_release(
     folder: str | os.PathLike[str], *, original: Table | None = None
 ) -> tuple[Table, Table | None]:
-    """The table of a release, and its original with the rows of both paired.
+    """Read the table of a release, and pair its rows with the original.
 
-    Rows are paired by the private half of the release, which also has the roles. Where only the
-    public half is there, the original comes back as it was given, and pairs with nothing.
+    The private half of the release pairs the rows, and also has the roles. If only the public half
+    is there, the original is returned unchanged and unpaired.
 
     Parameters
     ----------
     folder : path
         The release folder, or its public half.
     original : Table, optional
-        The table that was released, in its first order of rows.
+        The table that was released, in its original row order.
 
     Returns
     -------
     masked : Table
-        The released table under the roles that the release records.
+        The released table with the roles that the release records.
     original : Table or None
-        The original under the roles that it was released with.
+        The original with the roles under which it was released.
     """
     place = Place.of(Path(folder))
     try:
@@ -139,8 +139,8 @@ def read_release(
     if place.private is None:
         if facts["data"]["persons"] is not None and not masked.has_persons:
             warnings.warn(
-                "The release counts persons, and whose its rows are is in the private half: here, "
-                "every row counts as a person, so that k and risk look better than they are.",
+                "The release counts persons, but only its private half knows whose the rows are. "
+                "Here every row counts as a person, so k and risk look better than they are.",
                 DisclosureWarning,
                 stacklevel=2,
             )
@@ -159,7 +159,7 @@ def read_release(
     if len(original) != rows:
         raise InputError(
             f"The original has {len(original):,} records, but the release was made from "
-            f"{rows:,}; give the table that was released, in its first order of rows."
+            f"{rows:,}. Pass the table that was released, in its original row order."
         )
     original = original.with_roles(roles)
     masked = masked.paired(original, masked.row_key).with_sampling(sampling)
@@ -167,8 +167,8 @@ def read_release(
     moved = [name for name in left if masked.changed_count(name, original)]
     if moved:
         raise InputError(
-            f"The original is not the one that was released: {quoted(moved)} differ in it, though "
-            "no step touched them."
+            f"The original is not the one that was released: {quoted(moved)} differ in it, "
+            "although no step touched them."
         )
     return masked, original
 
@@ -176,9 +176,9 @@ def read_release(
 def recorded_reading(
     folder: str | os.PathLike[str], private: str | os.PathLike[str] | None = None
 ) -> ReadOptions | None:
-    """How the original of a release was read, as its private half has it; None where it does not.
+    """How the original of a release was read, according to its private half, or None.
 
-    What is damaged says nothing: whoever verifies the release tells so.
+    Damaged files also give None; ``verify`` reports the damage.
     """
     place = Place.of(Path(folder), private)
     try:
@@ -189,7 +189,7 @@ def recorded_reading(
 
 
 def _checked_data(place: Place, facts: Mapping[str, Any]) -> Table:
-    """The data of a release; what was changed or damaged is refused."""
+    """The data of a release; changed or damaged data are refused."""
     try:
         file = data_file(place, facts)
         same, detail = same_digest(file.path, facts["data"], lambda: file.sha256)
@@ -211,15 +211,15 @@ def untouched_columns(facts: Mapping[str, Any], masked: Table) -> list[str]:
 
 
 def read_facts(place: Place) -> dict[str, Any]:
-    """What ``release.json`` says; ReleaseError where it is not as Shoal writes it."""
+    """The content of ``release.json``; ReleaseError if it is not as Shoal writes it."""
     facts = read_json(place.public / "release.json", _LARGEST_FACTS)
     if isinstance(facts, dict) and facts.get("format_version") != FORMAT_VERSION:
-        raise ReleaseError("release.json is of a version that this Shoal does not know")
+        raise ReleaseError("release.json has a version that this Shoal does not know")
     return check_shape(facts, FACTS, "release.json")
 
 
 def read_json(path: Path, largest: int = _LARGEST_AUDIT) -> Any:
-    """What a file of JSON says; ReleaseError where it is damaged, a link or too large."""
+    """The content of a JSON file; ReleaseError if it is damaged, a link or too large."""
     try:
         return parse_json(read_plain(path, largest=largest))
     except (ValueError, RecursionError):
@@ -227,14 +227,14 @@ def read_json(path: Path, largest: int = _LARGEST_AUDIT) -> Any:
 
 
 def data_file(place: Place, facts: Mapping[str, Any]) -> ReleasedFile:
-    """The file of the data, which is read when something in it is asked for, and once."""
-    told = facts["data"]
-    dialect = Dialect(**told["dialect"]) if "dialect" in told else None
-    return ReleasedFile(file_of(place, told), told["format"], dialect)
+    """The data file; it is read once, when its content is first needed."""
+    data = facts["data"]
+    dialect = Dialect(**data["dialect"]) if "dialect" in data else None
+    return ReleasedFile(file_of(place, data), data["format"], dialect)
 
 
 def read_masked(file: ReleasedFile, facts: Mapping[str, Any]) -> Table:
-    """The released table, with the types and roles on record."""
+    """The released table, with the recorded types and roles."""
     columns = facts["data"]["columns"]
     schema = {column["name"]: column["type"] for column in columns}
     roles: dict[str, Any] = {}
@@ -245,42 +245,43 @@ def read_masked(file: ReleasedFile, facts: Mapping[str, Any]) -> Table:
         elif role is not None:
             roles.setdefault(role, []).append(column["name"])
     if file.path.name != f"data.{file.format}":
-        raise ReleaseError("the recorded format is not that of the recorded file")
+        raise ReleaseError("the recorded format does not match the recorded file")
     return file.table(schema, Roles.from_dict(roles), formulas=formulas_of(facts))
 
 
 def formulas_of(facts: Mapping[str, Any]) -> Formulas:
     """How texts that a spreadsheet would run were written."""
-    told = facts["data"]["formulas"]
-    return "neutralise" if told is not None and told["handling"] == "neutralised" else "keep"
+    formulas = facts["data"]["formulas"]
+    neutral = formulas is not None and formulas["handling"] == "neutralised"
+    return "neutralise" if neutral else "keep"
 
 
 @dataclass(frozen=True)
 class Audit:
-    """The private half: what ``audit.json`` says, read once, and the rows beside it."""
+    """The private half: the content of ``audit.json``, read once, and the records next to it."""
 
     folder: Path
     facts: Mapping[str, Any]
 
     @classmethod
     def read(cls, private: Path) -> Audit:
-        """ReleaseError where the audit is not as Shoal writes it."""
+        """Read the audit; ReleaseError if it is not as Shoal writes it."""
         facts = read_json(private / "audit.json", _LARGEST_AUDIT)
         return cls(private, check_shape(facts, AUDIT, "audit.json"))
 
     @cached_property
     def records(self) -> dict[str, npt.NDArray[Any]]:
-        """For each released row its row key and class size, and what swaps did to it."""
+        """For each released row: its row key and class size, and what swaps did to it."""
         return read_records(self.folder / "records.parquet", without=("class", "prosecutor_risk"))
 
     @property
     def reading(self) -> ReadOptions | None:
-        """How the original was read; ReadError where that is not on record as it should be."""
+        """How the original was read; ReadError if that is not recorded properly."""
         read = self.facts.get("read")
         return None if read is None else ReadOptions.from_dict(read)
 
     def on_record(self, masked: Table) -> Table:
-        """The released table with the row keys, swaps and course that the audit has of it."""
+        """The released table with the row keys, swaps and history that the audit records."""
         exchanges = tuple(
             Exchange(
                 tuple(swap["columns"]),
@@ -294,13 +295,13 @@ class Audit:
         owners = [self.records.get(name) for name in ("person", "household")]
         persons, homes = (None if one is None else one.astype("int64") for one in owners)
         if persons is not None and masked.has_persons and not same_owners(masked.persons, persons):
-            raise ReleaseError("the pseudonyms are not those of the persons on record")
+            raise ReleaseError("the pseudonyms do not match the recorded persons")
         if persons is not None or homes is not None:
             table = table.owned_by(persons, homes)
         return table.on_course(Course(**self.facts["course"]))
 
     def sampling(self) -> Sampling | None:
-        """Who was there before the table was sampled, if it was."""
+        """Who was in the table before it was sampled; None if it was not."""
         recorded = self.facts["sampling"]
         if recorded is None:
             return None
@@ -310,7 +311,7 @@ class Audit:
 
 
 def same_owners(one: npt.NDArray[Any], other: npt.NDArray[Any]) -> bool:
-    """Whether two numberings of persons give the same rows to the same ones."""
+    """Whether two numberings of persons give the same rows to the same persons."""
     both, _ = owned_pairs(one, other)
     return len(both) == len(set(one.tolist())) == len(set(other.tolist()))
 
@@ -319,31 +320,31 @@ def file_of(place: Place, entry: Mapping[str, Any]) -> Path:
     """A file that the release records, in its public half and nowhere else."""
     name = entry["file"]
     if name != Path(name).name:
-        raise ReleaseError("a recorded file lies outside of the release")
+        raise ReleaseError("a recorded file lies outside the release")
     return place.public / name
 
 
 def same_digest(
     path: Path, entry: Mapping[str, Any], digest: Callable[[], str] | None = None
 ) -> tuple[bool, str]:
-    """Whether a recorded file is the one that was written, and what there is to say."""
+    """Whether a recorded file is the one that was written, with the reason."""
     name = clean(path.name)
     if not os.path.lexists(path):
         return False, f"the file '{name}' is missing"
     if not is_plain(path, stat.S_ISREG):
-        return False, f"'{name}' is a link or something else than a file"
+        return False, f"'{name}' is a link, or not a regular file"
     same = (digest_of(path) if digest is None else digest()) == entry["sha256"]
     state = "has the recorded checksum" if same else "does not have the recorded checksum"
     return same, f"'{name}' {state}"
 
 
 def digest_of(path: Path) -> str:
-    """The SHA-256 of a file; ReadError where it is so large that it can only be there to harm."""
+    """The SHA-256 of a file; ReadError if it is so large that it can only be meant to harm."""
     check_file_size(path)
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def is_plain(path: Path, kind: Callable[[int], bool]) -> bool:
-    """A link is not: what it leads to may be another thing tomorrow, or elsewhere."""
+    """Whether a path is a file of this kind, not a link, which may point elsewhere tomorrow."""
     return kind(path.lstat().st_mode)

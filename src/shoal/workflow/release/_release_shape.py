@@ -1,7 +1,7 @@
 """The shape of ``release.json`` and ``audit.json``: what each entry may be, checked before use.
 
-Whoever wrote these files may not mean well. So they are read strictly, and an entry that is not
-known, missing or of another type is refused here, once, before anything else looks at it.
+The author of these files may be malicious. So they are read strictly, and an entry that is unknown,
+missing or of another type is refused here, once, before anything else looks at it.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from shoal.table import DELIMITERS, ENCODINGS, FORMATS
 from shoal.workflow.release._release import FORMAT_VERSION
 from shoal.workflow.release._verification import clean
 
-#: More than these, no release has; what has more is not read.
+#: No release has more than these; a file with more is not read.
 MOST_CLAIMS: Final = 200
 MOST_COLUMNS: Final = 20_000
 
-#: What an entry may be: a test, the entries of a table, or the one shape of all items of a list,
-#: with the most that there may be.
+#: What an entry may be: a test, the entries of a table, or the shape of all items of a list with
+#: their largest number.
 Shape = Callable[[Any], bool] | Mapping[str, Any] | Sequence[Any]
 
 _LARGEST: Final = 1 << 63
 
 
 def parse_json(content: bytes) -> Any:
-    """Read JSON strictly; ValueError or RecursionError where it is anything but plain JSON.
+    """Read JSON strictly; ValueError or RecursionError if it is anything but plain JSON.
 
-    No name comes twice in a table, since readers differ in which one they take; and no number is
-    infinite or none at all.
+    No name may occur twice in a table, since readers differ in which one they use, and no number
+    may be infinite or NaN.
     """
     return json.loads(
         content.decode("utf-8"),
@@ -44,7 +44,7 @@ def parse_json(content: bytes) -> Any:
 
 
 def check_shape(value: Any, shape: Shape, file: str) -> dict[str, Any]:
-    """The table itself; ReleaseError names the first entry that is not what it has to be."""
+    """Return the table; ReleaseError names the first entry that does not have its shape."""
     wrong = _misfit(value, shape, "")
     if wrong is not None:
         raise ReleaseError(f"{file} is not as Shoal writes it: {clean(wrong)}")
@@ -70,22 +70,22 @@ def _finite(text: str) -> float:
 
 
 def _misfit(value: Any, shape: Shape, at: str) -> str | None:
-    """Where a value does not have its shape; None if it does."""
+    """Where a value deviates from its shape; None if it does not."""
     if callable(shape):
-        return None if shape(value) else f"'{at}' is of another type or out of range"
+        return None if shape(value) else f"'{at}' has the wrong type or is out of range"
     if isinstance(shape, Mapping):
         return _misfit_of_table(value, shape, at)
     item_shape, *most = shape
     if not isinstance(value, list):
         return f"'{at}' is not a list"
     if most and len(value) > most[0]:
-        return f"'{at}' has {len(value):,} entries, and more than {most[0]:,} are not checked"
+        return f"'{at}' has {len(value):,} entries, more than the {most[0]:,} that are allowed"
     found = (_misfit(item, item_shape, f"{at}[{number}]") for number, item in enumerate(value))
     return next((wrong for wrong in found if wrong is not None), None)
 
 
 def _misfit_of_table(value: Any, shape: Mapping[str, Any], at: str) -> str | None:
-    """Names that end in ``?`` may be left out; others than these only where the shape has ``*``."""
+    """Names that end in ``?`` are optional; ``*`` in the shape allows unknown ones."""
     if not isinstance(value, dict):
         return f"'{at}' is not a table" if at else "it is not a table"
     inside = f"{at}." if at else ""
@@ -98,7 +98,7 @@ def _misfit_of_table(value: Any, shape: Mapping[str, Any], at: str) -> str | Non
         elif f"{name}?" not in shape:
             return f"'{inside}{name}' is missing"
     unknown = next((name for name in value if name not in known), None)
-    return None if unknown is None or "*" in shape else f"'{inside}{unknown}' is not known"
+    return None if unknown is None or "*" in shape else f"'{inside}{unknown}' is unknown"
 
 
 def _whole(value: Any) -> bool:
@@ -155,8 +155,8 @@ def _version(value: Any) -> bool:
     return _whole(value) and value == FORMAT_VERSION
 
 
-def _told_count(value: Any) -> bool:
-    """A count of people, or the words for one that may not be told."""
+def _public_count(value: Any) -> bool:
+    """A count of people, or the words for one that may not be published."""
     return _count(value) or _few(value)
 
 
@@ -175,7 +175,7 @@ _METHOD: Final = {
     "columns": [_text],
     "left_alone": _table_of(_text),
     "columns_removed": [_text],
-    "records_removed": _told_count,
+    "records_removed": _public_count,
     "facts": _table,
 }
 _CLAIM: Final = {
@@ -199,7 +199,7 @@ _SWAPPING: Final = {
     "leaks": [_table],
 }
 
-#: ``release.json``: a new entry of it gets its line here.
+#: ``release.json``; a new entry needs a line here.
 FACTS: Final = {
     "format_version": _version,
     "shoal": _written(r"\d+(\.\w+)+([+-][\w.]+)?"),
@@ -214,7 +214,7 @@ FACTS: Final = {
         "formulas": _maybe(
             {
                 "handling": _among("neutralised", "kept"),
-                "cells": _table_of(_told_count),
+                "cells": _table_of(_public_count),
                 "names": [_text],
             }
         ),
@@ -226,7 +226,7 @@ FACTS: Final = {
         "columns": [_COLUMN, MOST_COLUMNS],
     },
     "identifiers_removed": _count,
-    "records_removed": _told_count,
+    "records_removed": _public_count,
     "methods": [_METHOD],
     "claims": [_CLAIM, MOST_CLAIMS],
     "measured": _table_of(_number),
@@ -252,7 +252,7 @@ FACTS_IN_PARTS: Final = FACTS | {
     }
 }
 
-#: ``audit.json``, as far as it is used: it is private, and may have more to remember.
+#: ``audit.json``, as far as it is used: it is private and may record more.
 AUDIT: Final = {
     "format_version": _version,
     "warning": _text,

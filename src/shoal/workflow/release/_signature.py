@@ -1,8 +1,8 @@
-"""Signatures of releases in the format of OpenSSH, so that ``ssh-keygen -Y`` makes and reads them.
+"""Signatures of releases in the format of OpenSSH, which ``ssh-keygen -Y`` can make and read.
 
-A signature lies beside ``release.json`` and covers it. Since ``release.json`` has the checksums of
-the data and of the report, it covers the whole public half. The format is SSHSIG: the file
-PROTOCOL.sshsig of OpenSSH describes it.
+A signature lies next to ``release.json`` and covers it. Since ``release.json`` has the checksums of
+the data and of the report, the signature covers the whole public half. The format is SSHSIG, as
+described in the file PROTOCOL.sshsig of OpenSSH.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from shoal.errors import InputError, ReleaseError
 
-#: What a signature is for: one that was made for something else is not taken for it.
+#: The purpose of a signature: one that was made for another purpose is not accepted.
 NAMESPACE: Final = "shoal-release"
 SIGNATURE_FILE: Final = "release.json.sig"
 
@@ -29,7 +29,7 @@ _BEGIN, _END = "-----BEGIN SSH SIGNATURE-----", "-----END SSH SIGNATURE-----"
 _LARGEST_GIVEN: Final = 1 << 20
 _SMALLEST_RSA: Final = 2048
 _DIGESTS: Final = {"sha256": hashlib.sha256, "sha512": hashlib.sha512}
-#: The algorithms of signatures that a kind of key makes; none of them rests on SHA-1.
+#: The signature algorithms of each kind of key; none of them depends on SHA-1.
 _ALGORITHMS: Final = {
     "ssh-ed25519": ("ssh-ed25519",),
     "ssh-rsa": ("rsa-sha2-512", "rsa-sha2-256"),
@@ -37,13 +37,13 @@ _ALGORITHMS: Final = {
 }
 KEY_KINDS: Final = tuple(_ALGORITHMS)
 
-#: A passphrase, or what asks for it once it turns out to be needed.
+#: A passphrase, or a function that asks for it if it is needed.
 Passphrase = str | Callable[[], str] | None
 
 
 @dataclass(frozen=True)
 class Signature:
-    """A signature as its file has it: whose it is, and what it takes to check it."""
+    """A signature as its file has it: the public key, and what is needed to check it."""
 
     key: bytes
     digest: str
@@ -52,7 +52,7 @@ class Signature:
 
     @classmethod
     def parse(cls, text: bytes) -> Signature:
-        """The signature in an armored text; ReleaseError where it is not one of a release."""
+        """The signature in an armored text; ReleaseError if it is not a signature of a release."""
         try:
             fields = _Fields(_unarmored(text))
             if fields.take(len(_MAGIC)) != _MAGIC or fields.number() != 1:
@@ -64,9 +64,9 @@ class Signature:
                 raise ValueError
             found = cls(key, digest.decode("ascii"), algorithm.decode("ascii"), content)
         except (ValueError, struct.error):
-            raise ReleaseError("the signature is damaged, or not one of SSH") from None
+            raise ReleaseError("the signature is damaged, or not an SSH signature") from None
         if namespace != NAMESPACE.encode():
-            raise ReleaseError(f"the signature was made for something else than {NAMESPACE}")
+            raise ReleaseError(f"the signature was not made for {NAMESPACE}")
         return found
 
     def covers(self, message: bytes) -> bool:
@@ -74,7 +74,7 @@ class Signature:
         from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 
         if self.digest not in _DIGESTS or self.algorithm not in _ALGORITHMS.get(self.kind, ()):
-            raise ReleaseError("the signature is by a kind of key that Shoal does not check")
+            raise ReleaseError("the signature uses a kind of key that Shoal cannot check")
         try:
             key = _public_key(self.key)
             check_with(key, self.algorithm, self.content, signed_blob(message, self.digest))
@@ -115,13 +115,13 @@ def armored(signature: Signature) -> bytes:
 
 
 def signed_blob(message: bytes, digest: str) -> bytes:
-    """What is signed: not the message, but its hash and what the signature is for."""
+    """What is signed: not the message itself, but its hash and the purpose of the signature."""
     hashed = _DIGESTS[digest](message).digest()
     return _MAGIC + _packed(NAMESPACE.encode(), b"", digest.encode(), hashed)
 
 
 def kind_of(key: bytes) -> str:
-    """The kind of a public key, by its first field."""
+    """The kind of a public key, from its first field."""
     try:
         return _Fields(key).string().decode("ascii")
     except (ValueError, struct.error):
@@ -129,21 +129,21 @@ def kind_of(key: bytes) -> str:
 
 
 def read_private_key(path: str | os.PathLike[str], passphrase: Passphrase) -> Any:
-    """A private key of a kind that can sign; InputError says in a sentence what is wrong.
+    """Read a private key that can sign; InputError says what is wrong.
 
-    Nothing of the key and nothing that a library says about it gets into an error.
+    No part of the key, and nothing that a library says about it, gets into an error.
     """
     content = read_given(Path(path), "key file")
     if content.startswith(tuple(kind.encode() for kind in KEY_KINDS)):
         raise InputError(
-            f"'{path}' is a public key; sign with the private one, whose file has no .pub."
+            f"'{path}' is a public key. Sign with the private key, whose file has no .pub."
         )
     key = _loaded(content, None, path)
     if key is None:
         given = passphrase() if callable(passphrase) else passphrase
         if given is None:
             raise InputError(
-                f"The key '{path}' is encrypted; give its passphrase (passphrase=, or "
+                f"The key '{path}' is encrypted. Pass its passphrase (passphrase=, or "
                 "--passphrase-file on the command line)."
             )
         key = _loaded(content, given.encode(), path)
@@ -152,7 +152,7 @@ def read_private_key(path: str | os.PathLike[str], passphrase: Passphrase) -> An
 
 def read_given(path: Path, called: str) -> bytes:
     """The content of a file that the caller named; InputError says why it cannot be read."""
-    with contextlib.suppress(RuntimeError):  # nobody's home
+    with contextlib.suppress(RuntimeError):  # the home folder is unknown
         path = path.expanduser()
     try:
         if not path.is_file():
@@ -162,15 +162,15 @@ def read_given(path: Path, called: str) -> bytes:
     except (OSError, ValueError) as cause:
         if isinstance(cause, InputError):
             raise
-        why = getattr(cause, "strerror", None) or "its name is not one of a file"
+        why = getattr(cause, "strerror", None) or "its name is not a file name"
         raise InputError(f"The {called} '{path}' cannot be read: {why}.") from None
     if len(content) > _LARGEST_GIVEN:
-        raise InputError(f"The {called} '{path}' is larger than any such file.")
+        raise InputError(f"The {called} '{path}' is too large to be one. Pass another file.")
     return content
 
 
 def _loaded(content: bytes, password: bytes | None, path: object) -> Any:
-    """The key, or None where it is encrypted and no passphrase is given."""
+    """The key, or None if it is encrypted and no passphrase is given."""
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives import serialization
 
@@ -179,12 +179,12 @@ def _loaded(content: bytes, password: bytes | None, path: object) -> Any:
     try:
         return load(content, password)
     except UnsupportedAlgorithm:
-        why = "it is of a kind, or encrypted in a way, that is not known here"
+        why = "the kind of key, or its encryption, is not supported"
     except (ValueError, TypeError) as cause:
         if isinstance(cause, TypeError) and password is None:
             return None  # what both readers raise for an encrypted key
-        why = "it is damaged, or not a private key of SSH"
-        why = why if password is None else "its passphrase is another one, or it is damaged"
+        why = "it is damaged, or not an SSH private key"
+        why = why if password is None else "the passphrase does not open it, or it is damaged"
     raise InputError(f"The key '{path}' cannot be read: {why}.")
 
 
@@ -200,7 +200,7 @@ def _checked(key: Any, path: object) -> Any:
     ):
         return key
     raise InputError(
-        f"The key '{path}' cannot sign a release; give an Ed25519 key, an ECDSA key of a NIST "
+        f"The key '{path}' cannot sign a release. Use an Ed25519 key, an ECDSA key on a NIST "
         f"curve, or an RSA key of at least {_SMALLEST_RSA} bits."
     )
 
@@ -228,7 +228,7 @@ def _raw_signature(key: Any, algorithm: str, blob: bytes) -> bytes:
 
 
 def check_with(key: Any, algorithm: str, content: bytes, blob: bytes) -> None:
-    """Raise InvalidSignature, or ValueError for a content of another shape."""
+    """Raise InvalidSignature, or ValueError for malformed content."""
     from cryptography.hazmat.primitives.asymmetric import ec, padding
     from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
 

@@ -1,4 +1,4 @@
-"""Signing a release, and asking whether somebody in particular has signed it."""
+"""Signing a release, and checking whether a certain person has signed it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _MOMENT: Final = re.compile(r"(\d{8})(\d{4}(?:\d{2})?)?(Z?)")
 
 @dataclass(frozen=True)
 class Signer:
-    """A key that may have signed, and the name that its list gives it."""
+    """A key that may sign, and its name in the list of signers."""
 
     key: bytes
     name: str
@@ -57,19 +57,19 @@ def sign(
     """Sign a release with an SSH key, so that others can check who released it.
 
     The signature covers ``release.json``, which has the checksums of the data and of the report.
-    It is written beside it as ``release.json.sig``, in the format of OpenSSH; an earlier one is
-    replaced. A release that does not verify is not signed.
+    It is written next to it as ``release.json.sig``, in the format of OpenSSH, and replaces an
+    earlier one. A release that does not verify is not signed.
 
     Parameters
     ----------
     folder : path
         The release folder, or its public half.
     key : path
-        The file of the private key: Ed25519, ECDSA of a NIST curve, or RSA of 2048 bits or more.
+        The file of the private key: Ed25519, ECDSA on a NIST curve, or RSA of 2048 bits or more.
     passphrase : str or callable, optional
-        The passphrase of the key, or a function that is asked for it if the key is encrypted.
+        The passphrase of the key, or a function that returns it if the key is encrypted.
     progress : callable, optional
-        Called with what is being done and the share that is done.
+        Called with the current activity and the share that is done.
 
     Returns
     -------
@@ -81,14 +81,14 @@ def sign(
     InputError
         The key cannot be used.
     VerificationFailed
-        The release does not hold what it claims, so it was not signed.
+        The release does not verify, so it was not signed.
     """
     from shoal.workflow.release._verify import check_release
 
-    check_path(folder, "sh.sign", "Save a release first, and give its folder.")
+    check_path(folder, "sh.sign", "Save a release first, and pass its folder.")
     place = Place.of(Path(folder))
     private_key = read_private_key(key, passphrase)
-    with contextlib.suppress(ReleaseError):  # which the check says
+    with contextlib.suppress(ReleaseError):  # the verification reports it
         place.check_plain()
         _clear_leftovers(place.public / SIGNATURE_FILE)
     if progress:
@@ -100,14 +100,14 @@ def sign(
 
 
 def _clear_leftovers(path: Path) -> None:
-    """Remove what a run that was killed has left, since a release has no other files."""
+    """Remove what a killed run has left, since a release may not contain other files."""
     for left in path.parent.glob(f".{path.name}-{'[0-9a-f]' * 16}"):
         with contextlib.suppress(OSError):
             left.unlink()
 
 
 def _replace(path: Path, content: bytes) -> None:
-    """Put a file in place in one step of the file system."""
+    """Put a file in place atomically."""
     try:
         partial = path.with_name(f".{path.name}-{secrets.token_hex(8)}")
         descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
@@ -130,12 +130,12 @@ def _replace(path: Path, content: bytes) -> None:
 def check_signature(
     place: Place, signers: Sequence[Signer] | None
 ) -> tuple[tuple[bool | None, str], str | None]:
-    """The outcome of the check, and the fingerprint of who signed, where the signature is good."""
+    """The outcome of the check, and the fingerprint of the signer if the signature is good."""
     if not os.path.lexists(place.public / SIGNATURE_FILE):
         return (False, "the release is not signed"), None
     found = Signature.parse(read_plain(place.public / SIGNATURE_FILE, largest=_LARGEST_SIGNATURE))
     if not found.covers(read_plain(place.public / "release.json")):
-        return (False, "the signature is not one of this release.json"), None
+        return (False, "the signature does not match this release.json"), None
     by = f"signed by {found.fingerprint}"
     if signers is None:
         return (None, f"{by} (not checked against a signer that you named)"), found.fingerprint
@@ -148,21 +148,20 @@ def check_signature(
 def read_signers(given: str | os.PathLike[str]) -> list[Signer]:
     """The keys of a public key file, an ``allowed_signers`` or ``authorized_keys`` file, or a line.
 
-    A line that is for another namespace, for another time or for a certificate authority does not
-    count.
+    Lines for another namespace, for another time or for a certificate authority are ignored.
     """
     read = str(given).encode() if _is_line(given) else read_given(Path(given), "file of a signer")
     text = read.decode("utf-8", errors="replace")
     if "PRIVATE KEY" in text:
         raise InputError(
-            f"'{given}' is a private key; give the public one, whose file ends in .pub."
+            f"'{given}' is a private key. Pass the public key, whose file ends in .pub."
         )
     lines = [line for line in text.splitlines() if line.strip() and line.lstrip()[0] != "#"]
     signers = [signer for signer in map(_signer, lines) if signer is not None]
     if not signers:
         shown = "The given line" if _is_line(given) else f"'{given}'"
         raise InputError(
-            f"{shown} has no key that may sign a release today; give a public key (.pub), or a "
+            f"{shown} has no key that may sign a release today. Pass a public key (.pub), or a "
             f"file of allowed signers with keys for the namespace {NAMESPACE}."
         )
     return signers
@@ -173,7 +172,7 @@ def _is_line(given: object) -> bool:
 
 
 def _signer(line: str) -> Signer | None:
-    """The signer of a line: names and options may stand before the key, a comment after it."""
+    """The signer of a line: the key may follow names and options, and precede a comment."""
     fields = _FIELD.findall(line)
     at = next((i for i, field in enumerate(fields[:-1]) if field in KEY_KINDS), None)
     if at is None or at > 2:
@@ -195,7 +194,7 @@ def _options(field: str) -> list[tuple[str, str]]:
 
 
 def _allowed(options: Mapping[str, str]) -> bool:
-    """Whether what a line says of its key lets it sign a release now."""
+    """Whether the options of a line allow its key to sign a release now."""
     if "cert-authority" in options:
         return False
     if "namespaces" in options and not _listed(NAMESPACE, options["namespaces"].split(",")):
@@ -207,26 +206,26 @@ def _allowed(options: Mapping[str, str]) -> bool:
 
 
 def _listed(name: str, patterns: Sequence[str]) -> bool:
-    """Whether a list of patterns has the name, as OpenSSH reads it: ``!`` takes out."""
+    """Whether a list of patterns matches the name, as OpenSSH reads it: ``!`` excludes."""
     if any(one.startswith("!") and fnmatchcase(name, one[1:]) for one in patterns):
         return False
     return any(fnmatchcase(name, one) for one in patterns)
 
 
 def _moment(text: str | None) -> datetime | None:
-    """A moment as OpenSSH writes it, of local time unless it ends in Z."""
+    """A time as OpenSSH writes it, in local time unless it ends in Z."""
     if text is None:
         return None
     found = _MOMENT.fullmatch(text)
     if found is None:
         raise InputError(
-            "The list of signers has a time that is not written as YYYYMMDD[HHMM[SS]]."
+            "The list of signers has a time that is not written as YYYYMMDD[HHMM[SS]]. Correct it."
         )
     day, hours, zone = found[1], (found[2] or "").ljust(6, "0"), found[3]
     try:
         moment = datetime.strptime(day + hours, "%Y%m%d%H%M%S")
     except ValueError:
         raise InputError(
-            "The list of signers has a time that the calendar does not have."
+            "The list of signers has a time that does not exist in the calendar. Correct it."
         ) from None
     return moment.replace(tzinfo=UTC) if zone else moment.astimezone()

@@ -1,4 +1,4 @@
-"""A claim of ``release.json`` checked: that it can be one, agrees with itself, and holds."""
+"""Checks a claim of ``release.json``: it is possible, agrees with itself, and holds."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from shoal.workflow.release._release_files import Audit
 
 Outcome = tuple[bool | None, str]
 
-UNOWNED = "whose rows these are is in the private half, and persons were counted"
-MORE_PERSONS = "it states more than there are rows or values for"
-_POPULATION = "the population is private, and has to be masked as the release was"
+UNOWNED = "persons were counted, and only the private half records whose rows these are"
+MORE_PERSONS = "it states more than the rows or values allow"
+_POPULATION = "the population is private, and must be masked as the release was"
 
 
 def check_claim(
@@ -38,20 +38,20 @@ def check_claim(
     audit: Audit | None,
     unowned: bool,
 ) -> Outcome:
-    """The outcome for one claim; what it takes from files outside of the release is not opened."""
+    """The outcome for one claim; files outside the release are not opened."""
     key, stated = recorded["claim"], recorded["requirement"]
     model = discover_models().get(key)
     private = private_names_of(key)
     if isinstance(stated, Mapping) and any(name in stated for name in private):
         return False, "it states a parameter that is private, which Shoal never publishes"
     if recorded["private_parameters"] and not private:
-        return False, "it says that parameters are private, and it has none that are"
+        return False, "it states that parameters are private, but it has none that are"
     if audit is None and recorded["private_parameters"]:
         return _skipped_for_parameters(recorded, model)
     value = stated if audit is None else audit.facts["requirements"][number]
     requirement = requirement_from(key, value)
     if audit is not None and plain(value_of(requirement, public=True)) != stated:
-        return False, "the release states another requirement than the private half"
+        return False, "the release states a different requirement than the private half"
     contradiction = _contradiction(recorded, requirement)
     if contradiction:
         return False, contradiction
@@ -68,10 +68,10 @@ def check_claim(
 def _of_unknown_persons(
     recorded: Mapping[str, Any], requirement: Requirement, masked: Table
 ) -> Outcome | None:
-    """The outcome where persons were counted and the release does not tell whose its rows are.
+    """The outcome if persons were counted and the release does not say whose its rows are.
 
-    A class has no more persons than rows, so that a claim can be refuted, not shown. None where
-    it does not speak of persons.
+    A class has no more persons than rows, so a claim can be refuted but not confirmed. None if the
+    claim is not about persons.
     """
     if isinstance(requirement, Limit) and requirement.info.needs_original:
         return None
@@ -88,7 +88,7 @@ def _of_unknown_persons(
 def _skipped_for_parameters(
     recorded: Mapping[str, Any], model: type[PrivacyModel] | None
 ) -> Outcome:
-    """A claim whose parameters are private: what it does state must agree all the same."""
+    """A claim whose parameters are private: what it does state must still agree."""
     stated, measured = recorded["requirement"], recorded["measured"]
     if not recorded["holds"]:
         return False, "it says of itself that it does not hold"
@@ -99,9 +99,9 @@ def _skipped_for_parameters(
         first = parameters_of(model)[0]
         required = stated.get(first.name) if isinstance(stated, Mapping) else stated
         if not first.constraint.accepts(required):
-            return False, "its parameters are not what such a claim has"
+            return False, "its parameters do not fit such a claim"
         if _stands_alone(recorded):
-            return False, "it says that parameters are private, and none is missing"
+            return False, "it states that parameters are private, but none is missing"
         higher = model.direction == "higher"
         good = measured is not None and (measured >= required if higher else measured <= required)
     if not good or not close(required, recorded["required"]):
@@ -111,7 +111,7 @@ def _skipped_for_parameters(
 
 
 def _stands_alone(recorded: Mapping[str, Any]) -> bool:
-    """Whether the claim is complete with what it states, so that nothing of it is private."""
+    """Whether the claim is complete as it is stated, so that none of its parameters is private."""
     try:
         requirement_from(recorded["claim"], recorded["requirement"])
     except ShoalError:
@@ -120,14 +120,14 @@ def _stands_alone(recorded: Mapping[str, Any]) -> bool:
 
 
 def _contradiction(recorded: Mapping[str, Any], requirement: Requirement) -> str:
-    """What a claim states against itself or against the audit; empty where nothing."""
+    """How a claim contradicts itself or the audit; empty if it does not."""
     needs_original = isinstance(requirement, Limit) and requirement.info.needs_original
     if not recorded["holds"]:
         return "it says of itself that it does not hold"
     if recorded["needs_original"] != needs_original:
         return "it is wrong about whether it compares with the original"
     if recorded["private_parameters"] != has_private_parameters(requirement):
-        return "it is wrong about whether parameters of it are private"
+        return "it is wrong about whether its parameters are private"
     if not close(requirement.threshold, recorded["required"]):
         return (
             f"{requirement.threshold:g} is required, but the release states that "
@@ -135,7 +135,7 @@ def _contradiction(recorded: Mapping[str, Any], requirement: Requirement) -> str
         )
     by_chance = not isinstance(requirement, Limit) and requirement.needs_audit
     if recorded["rests_on_seed"] and not by_chance:
-        return "it says that it rests on a seed, and it does not rest on chance"
+        return "it states that it rests on a seed, but it does not depend on chance"
     if recorded["measured"] is None and not needs_original:
         return "it states no measured value"
     return ""
@@ -147,37 +147,37 @@ def _beyond_reach(
     paired: tuple[Table, Table] | None,
     rests_on_seed: bool,
 ) -> str | None:
-    """Why a claim cannot be measured with what is at hand; None where it can."""
+    """Why a claim cannot be measured with the files at hand; None if it can."""
     seed = ", and rests on a seed" if rests_on_seed else ""
     if isinstance(requirement, PopulationModel):
         return _POPULATION
     if isinstance(requirement, Limit):
         if requirement.info.needs_original and paired is None:
-            return "it compares with the original: give the original and the private half"
+            return "it compares with the original: pass the original and the private half"
         if audit is None and "household" in {*requirement.info.options} - {*requirement.options}:
             return "who lives together is in the private half"
         given = [requirement.options.get(name) for name in private_names_of(requirement.key)]
     else:
         if requirement.needs_audit and audit is None:
-            return f"what it holds by is in the private half{seed}"
+            return f"its evidence is in the private half{seed}"
         given = [getattr(requirement, name) for name in private_names_of(requirement.model)]
     if any(isinstance(value, str) for value in given):
-        return "a file that it names lies outside of the release, and is not opened"
+        return "a file that it names lies outside the release, and is not opened"
     return None
 
 
 def _unlikely(recorded: Mapping[str, Any], requirement: Requirement, masked: Table) -> str:
-    """Why a claim that cannot be measured cannot hold all the same; empty where it might."""
+    """Why a claim that cannot be measured still cannot hold; empty if it might."""
     measured = recorded["measured"]
     if isinstance(requirement, Limit):
-        # a share is rounded, so that it may lie beyond the limit; other values are not told
+        # a share is rounded, so it may lie beyond the limit; other values are not published
         share = requirement.info.limits == (0, 1)
         possible = measured is None or (share and 0 <= measured <= 1)
         return "" if possible else "it states a value that the measure cannot have"
     if not requirement.accepts(measured):
         return "it states a value that does not reach what it requires"
     if not isinstance(requirement, PopulationModel):
-        requirement.check(masked)  # raises for what no masking of such a table reaches
+        requirement.check(masked)  # raises for what no masking of such a table can reach
     return ""
 
 
@@ -192,26 +192,26 @@ def _measured_again(
         claim = make_claim(requirement, paired[1], paired[0])
     else:
         claim = make_claim(requirement, masked, None, accept_seed=accept_seed)
-    shown = "not told" if claim.published is None else f"{claim.published:g}"
-    told = f"required {requirement.threshold:g}, measured {shown}"
+    shown = "a value that is not published" if claim.published is None else f"{claim.published:g}"
+    finding = f"required {requirement.threshold:g}, measured {shown}"
     if claim.published is None or recorded["measured"] is None:
-        # a share of the original is not told beside a number of removals that is not
-        unsaid = recorded["needs_original"] or claim.published is None
-        same = recorded["measured"] is None and unsaid
+        # a share of the original is not published if the number of removals is not
+        unpublished = recorded["needs_original"] or claim.published is None
+        same = recorded["measured"] is None and unpublished
     else:
         same = close(claim.published, recorded["measured"])
     if not same:
-        return False, f"{told}, but the release states another value"
+        return False, f"{finding}, but the release states another value"
     if claim.rests_on_seed != recorded["rests_on_seed"]:
-        return False, f"{told}, but the release is wrong about whether it rests on a seed"
+        return False, f"{finding}, but the release is wrong about whether it rests on a seed"
     swapping = swapping_of(*paired) if paired is not None and claim.bounds_links else None
     if swapping is not None and refutes(swapping, claim):
-        return False, f"{told}, but {swapping.sentence}"
+        return False, f"{finding}, but {swapping.sentence}"
     if claim.rests_on_seed:
-        told += ", under a seed: whoever learns it can undo the release"
-    return claim.holds, told
+        finding += ", with a seed: anyone who learns it can undo the release"
+    return claim.holds, finding
 
 
 def close(found: float, stated: float) -> bool:
-    """Whether two numbers are one, but for rounding."""
+    """Whether two numbers are equal up to rounding."""
     return math.isclose(found, stated, rel_tol=1e-9, abs_tol=1e-12)

@@ -1,4 +1,4 @@
-"""What a verification found: one check after the other, and what follows from them."""
+"""The result of a verification: all checks, and what follows from them."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class Check:
 class Verification(Helpful):
     """All checks of a release.
 
-    ``signed_by`` is the fingerprint of the key that signed it. It says who released it only where
-    the check of the signature passed, which takes a signer to compare with.
+    ``signed_by`` is the fingerprint of the key that signed it. It proves who released it only if
+    the check of the signature passed, which needs a signer to compare with.
     """
 
     _instead = instead({"verification.holds": "ok passed valid success verified is_valid"})
@@ -48,17 +48,17 @@ class Verification(Helpful):
 
     @property
     def claims(self) -> tuple[Check, ...]:
-        """The checks of claims, also of those that could not be checked."""
+        """The checks of claims, including those that were skipped."""
         return tuple(check for check in self.checks if check.name.startswith(CLAIM))
 
     @property
     def authenticity(self) -> Status:
-        """Whether release.json is the one that was written; only the private half can tell."""
+        """Whether release.json is the one that was written; only the private half shows it."""
         return self._status_of(AUTHENTICITY) or "skipped"
 
     @property
     def signature(self) -> Status | None:
-        """Whether the signer that was named has signed; None where nothing is signed or named."""
+        """Whether the named signer has signed; None if the release is not signed and none named."""
         return self._status_of(SIGNATURE)
 
     def _status_of(self, name: str) -> Status | None:
@@ -85,8 +85,8 @@ class Verification(Helpful):
 
     def __repr__(self) -> str:
         counts = Counter(check.status for check in self.checks)
-        told = ", ".join(f"{count} {status}" for status, count in counts.items())
-        return f"Verification: {'holds' if self.holds else 'does not hold'}; {told}"
+        summary = ", ".join(f"{count} {status}" for status, count in counts.items())
+        return f"Verification: {'holds' if self.holds else 'does not hold'}; {summary}"
 
     def _repr_html_(self) -> str:
         rows = ((check.status, check.name, check.detail) for check in self.checks)
@@ -101,7 +101,7 @@ class Checks(list[Check]):
     """Collects checks; an error inside one of them is a failure of that check, not of the run."""
 
     def run(self, name: str, check: Callable[[], tuple[bool | None, str]]) -> bool:
-        """Note the outcome of a check: passed, failed or, for None, skipped; say if it passed."""
+        """Record the outcome of a check (passed, failed or, for None, skipped); True if passed."""
         outcome = self.read(name, check)
         if outcome is not None:
             good, detail = outcome
@@ -111,7 +111,7 @@ class Checks(list[Check]):
         return outcome is not None and bool(outcome[0])
 
     def read(self, name: str, reader: Callable[[], T], *, passed: str | None = None) -> T | None:
-        """What the reader gives; where it cannot, None, and the check of this name failed."""
+        """The result of the reader; if it raises, None, and the check of this name fails."""
         try:
             found = reader()
         except BaseException as cause:  # damaged files raise whatever their readers raise
@@ -136,7 +136,7 @@ def _worded(cause: BaseException) -> str:
 
 
 def clean(text: object, *, longest: int = 60) -> str:
-    """Text of somebody else's file that cannot steer a terminal, add lines, or flood them."""
+    """Text from someone else's file, made unable to steer a terminal, add lines or flood it."""
     shown = "".join(
         char if char.isprintable() else char.encode("unicode_escape").decode("ascii")
         for char in str(text)[: longest + 1]

@@ -1,4 +1,4 @@
-"""Checking a release again, from its files alone, by other code than made it."""
+"""Checking a release again, from its files alone, with other code than made it."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ from shoal.workflow.release._verification import (
 Outcome = tuple[bool | None, str]
 
 PLAIN = "plain files"
-#: Keys that span no more than so many times their number are ticked off in a list.
+#: Keys that span at most this many times their number are ticked off in a list.
 _RANGE = 16
 
 
@@ -60,35 +60,34 @@ def verify(
 ) -> Verification:
     """Check a release again from its files.
 
-    The checksum of the data, its columns and rows, every claim and every measured value are
-    recomputed; where the private half is there, so is the audit, and with the original the
-    claims that compare with it. The folder may come from anybody: nothing outside of it is
-    opened, a table that memory cannot hold is not read, and whatever is wrong with it is a check
-    that failed, never an error.
+    Shoal recomputes the checksum of the data, its columns and rows, every claim and every measured
+    value. If the private half is there, it also checks the audit; with the original, it checks the
+    claims that compare with it. The folder may come from anyone: nothing outside it is opened, a
+    table that does not fit into memory is not read, and a defect is a failed check, never an error.
 
     Parameters
     ----------
     folder : path
-        The release folder, with its ``public`` half and, perhaps, its ``private`` one; or the
-        public half itself, under any name.
+        The release folder, with its ``public`` half and perhaps its ``private`` half; or the public
+        half itself, under any name.
     original : Table, optional
-        The table that was released, in its first order of rows.
+        The table that was released, in its original row order.
     source : path, optional
-        The file that the original was read from: its checksum is compared with the one on record.
+        The file from which the original was read; its checksum is compared with the recorded one.
     signer : path or str, optional
-        Who must have signed: a public key of SSH (the file or its line), or a file of several
+        Who must have signed: an SSH public key (the file or its line), or a file of several keys
         such as ``allowed_signers``. A release that none of them signed fails.
     private : path, optional
-        The private half, where it was saved apart from the public one.
+        The private half, if it was saved apart from the public one.
 
     Returns
     -------
     Verification
-        All checks; ``holds`` says whether nothing failed.
+        All checks; ``holds`` is true if none failed.
     """
     _check_call(original, source)
     if signer is not None:
-        read_signers(signer)  # what is wrong with it is said before the long work
+        read_signers(signer)  # raises before the long work
     place = Place.of(Path(folder), private)
     return with_signature(
         place.root, check_release(place, original=original, source=source), signer
@@ -98,11 +97,11 @@ def verify(
 def with_signature(
     folder: Path, found: Verification, signer: str | os.PathLike[str] | None
 ) -> Verification:
-    """The checks of a release, with that of its signature where it has or needs one."""
+    """The checks of a release, with its signature if it has or needs one."""
     signers = None if signer is None else read_signers(signer)
     place, checks, signed_by = Place.of(folder), Checks(found.checks), None
     if any(check.name == PLAIN for check in checks):
-        return Verification(tuple(checks))  # a link: what it leads to is not opened
+        return Verification(tuple(checks))  # links are not followed
     if signers is not None or os.path.lexists(place.public / SIGNATURE_FILE):
         signature = checks.read(SIGNATURE, lambda: check_signature(place, signers))
         if signature is not None:
@@ -114,7 +113,7 @@ def with_signature(
 def _check_call(original: Table | None, source: str | os.PathLike[str] | None) -> None:
     if original is not None and not isinstance(original, Table):
         raise InputError(
-            f"The original is a shoal.Table; got {type(original).__name__}. "
+            f"The original must be a shoal.Table; got {type(original).__name__}. "
             "Write sh.Table(frame) or sh.read(path)."
         )
     if source is not None and not Path(source).is_file():
@@ -127,7 +126,7 @@ def check_release(
     original: Table | None = None,
     source: str | os.PathLike[str] | None = None,
 ) -> Verification:
-    """All checks but that of a signature."""
+    """All checks except the signature."""
     checks = Checks()
     checks.read(PLAIN, place.check_plain)
     facts = None if checks else checks.read("release.json", lambda: read_facts(place))
@@ -158,7 +157,7 @@ def _check_data(
     original: Table | None,
     checks: Checks,
 ) -> None:
-    """What the data themselves show, with what is on record about their rows."""
+    """Checks of the data themselves, together with the records of the private half."""
     if audit is not None:
         recorded = checks.read("rows on record", lambda: audit.on_record(masked))
         masked = masked if recorded is None else recorded
@@ -180,11 +179,11 @@ def _check_data(
 
 
 def _checked_audit(place: Place, facts: Mapping[str, Any], checks: Checks) -> Audit | None:
-    """What the private half says, and whether it is about this release."""
+    """The content of the private half, and whether it belongs to this release."""
     private = place.private
     if private is None:
-        untold = "only the private half tells whether a claim was removed or weakened"
-        checks.run(AUTHENTICITY, lambda: (None, untold))
+        reason = "only the private half shows whether a claim was removed or weakened"
+        checks.run(AUTHENTICITY, lambda: (None, reason))
         return None
     audit = checks.read(AUTHENTICITY, lambda: Audit.read(private))
     if audit is not None:
@@ -207,17 +206,17 @@ def _audit_matches(place: Place, facts: Mapping[str, Any], audit: Audit) -> Outc
             return False, f"{path.name} was changed"
     odd = _disagreement(facts, said)
     if odd:
-        return False, f"the audit has other {odd} than the release"
+        return False, f"the audit and the release differ in their {odd}"
     return True, f"{' and '.join(path.name for path in stated)} are the ones that were written"
 
 
 def _disagreement(facts: Mapping[str, Any], said: Mapping[str, Any]) -> str:
-    """What both halves tell, and not alike; empty where all agrees."""
+    """What the two halves record differently; empty if they agree."""
     roles = Roles.from_dict(said["roles"])
     role_of = {name: role for role, name in reversed(roles.items())}  # the first that it has
     columns = {column["name"]: column["role"] for column in facts["data"]["columns"]}
     named = [columns.pop(name) for name, role in list(columns.items()) if role == "unit"]
-    told = {
+    pairs = {
         "requirements": (len(said["requirements"]), len(facts["claims"])),
         "steps": (len(said["steps"]), len(facts["methods"])),
         "identifiers": (len(said["identifiers"]), facts["identifiers_removed"]),
@@ -225,7 +224,7 @@ def _disagreement(facts: Mapping[str, Any], said: Mapping[str, Any]) -> str:
         "roles": ({name: role_of.get(name) for name in columns}, columns),
         "pseudonyms": (said["plan"].get("pseudonyms", False), bool(named)),
     }
-    return next((what for what, (one, other) in told.items() if one != other), "")
+    return next((what for what, (one, other) in pairs.items() if one != other), "")
 
 
 def _only_known_files(place: Place, facts: Mapping[str, Any], audit: Audit | None) -> Outcome:
@@ -256,12 +255,12 @@ def _same_source(audit: Audit | None, source: str | os.PathLike[str] | None) -> 
     if audit.facts["source_sha256"] is None:
         return None, "the release was saved without the file that it was made from"
     if source is None:
-        return None, "the original is a table in memory; give its file as source= to compare"
+        return None, "the original is a table in memory; pass its file as source= to compare"
     if digest_of(Path(source)) == audit.facts["source_sha256"]:
         return True, "the original is the file that was released"
     return False, (
-        "the original is not the file that was released: its checksum is another. A copy that was "
-        "saved again, or in another format, has another one too, whatever it holds"
+        "the original is not the file that was released: its checksum differs. A copy that was "
+        "saved again, or in another format, also has a different checksum, whatever it contains"
     )
 
 
@@ -272,23 +271,23 @@ def _same_shape(masked: Table, facts: Mapping[str, Any], audit: Audit | None) ->
         return False, f"{len(withheld)} identifier columns are in the data"
     persons, stated = masked.person_count if masked.has_persons else None, facts["data"]["persons"]
     if persons != stated and (persons is not None or audit is not None):
-        return False, "the release states another number of persons"
+        return False, "the release states a different number of persons"
     good = masked.schema == recorded and len(masked) == facts["data"]["rows"]
     return good, f"{len(masked)} rows and {len(masked.columns)} columns"
 
 
 def _same_counts(file: ReleasedFile, masked: Table) -> Outcome:
-    """Classes of the values that were read, and classes of what a reader of the file sees.
+    """Compares the classes of the values that were read with those of the written text.
 
-    Fields that are written alike are read as one value; so where there are as many classes of
-    either kind, they are the same.
+    Fields with the same text are read as one value. So if both numbers of classes are equal, the
+    classes are the same.
     """
     at = {name: place for place, name in enumerate(masked.columns)}
     persons = masked.persons if masked.has_persons else None
     seen = file.sizes([at[name] for name in masked.roles.quasi_identifiers], persons)
     same = np.array_equal(np.sort(masked.classes.sizes), seen)
     called = "persons" if masked.has_persons else "records"
-    return same, f"{masked.classes.count} classes, the smallest of {masked.classes.k} {called}"
+    return same, f"{masked.classes.count} classes, the smallest with {masked.classes.k} {called}"
 
 
 def _no_formulas(file: ReleasedFile, facts: Mapping[str, Any], masked: Table) -> Outcome:
@@ -302,7 +301,7 @@ def _no_formulas(file: ReleasedFile, facts: Mapping[str, Any], masked: Table) ->
 
 def _randomness(masked: Table) -> Outcome:
     if any(exchange.origin != "entropy" for exchange in masked.exchanges):
-        return None, "a seed was given: whoever learns it can undo the swaps"
+        return None, "a seed was used: anyone who learns it can undo the swaps"
     return True, f"{len(masked.exchanges)} permutations from 256 bits of entropy"
 
 
@@ -313,7 +312,7 @@ def _paired(
     original: Table | None,
     checks: Checks,
 ) -> tuple[Table, Table] | None:
-    """Original and masked with their rows paired by the audit, where both are at hand."""
+    """Original and masked table, their rows paired by the audit; None if one is missing."""
     if original is None:
         return None
     if audit is None:
@@ -336,20 +335,22 @@ def _paired(
 
 def _pair(masked: Table, audit: Audit, original: Table) -> tuple[Table, Table]:
     if len(original) != audit.facts["rows_before"]:
-        raise InputError("the original has another number of rows than the audit says")
+        raise InputError("the original does not have the number of rows that the audit records")
     with_roles = original.with_roles(Roles.from_dict(audit.facts["roles"]))
     if original.has_persons and not with_roles.has_persons:
-        raise InputError("the original says whose its rows are, and the audit that each is one")
+        raise InputError(
+            "the original says whose its rows are, but the audit counts each row as a person"
+        )
     released = masked.paired(with_roles, audit.records["row_key"])
     return with_roles, released.with_sampling(audit.sampling())
 
 
 def _same_persons(recorded: Table, paired: Table) -> Outcome:
-    """Whether the audit gives the rows to the persons of the original."""
+    """Whether the audit assigns the rows to the persons of the original."""
     same = recorded.has_persons == paired.has_persons and same_owners(
         recorded.persons, paired.persons
     )
-    return same, f"{recorded.person_count} persons on record, {paired.person_count} in the original"
+    return same, f"{recorded.person_count} recorded persons, {paired.person_count} in the original"
 
 
 def _same_unchanged(audit: Audit, original: Table, masked: Table) -> Outcome:
@@ -362,17 +363,17 @@ def _same_unchanged(audit: Audit, original: Table, masked: Table) -> Outcome:
 def _same_untouched(
     facts: Mapping[str, Any], audit: Audit, original: Table, masked: Table
 ) -> Outcome:
-    """Also tells a wrong original from the right one."""
+    """This check also detects a wrong original."""
     left = untouched_columns(facts, masked)
     moved = [name for name in left if masked.changed_count(name, original)]
     if moved:
-        told = f"{len(moved)} columns differ from the original, though no step touched them"
-        return False, f"{told}{_otherwise_read(audit, original)}"
+        moves = f"{len(moved)} columns differ from the original, although no step touched them"
+        return False, f"{moves}{_otherwise_read(audit, original)}"
     return True, f"{len(left)} columns that no step touched equal the original"
 
 
 def _otherwise_read(audit: Audit, original: Table) -> str:
-    """That the original was read in another way than it was for the release, if so."""
+    """How the original was read differently than for the release; empty if it was not."""
     recorded, manner = audit.reading, original.manner
     if recorded is None or manner is None:
         return ""
@@ -380,20 +381,21 @@ def _otherwise_read(audit: Audit, original: Table) -> str:
     other = [name for name in {**before, **now} if before.get(name) != now.get(name)]
     if not other:
         return ""
-    return f"; it was read with other options than the release was ({quoted(other)})"
+    return f"; it was read with other options than for the release ({quoted(other)})"
 
 
 def _same_attacks(stated: Any, original: Table, masked: Table) -> Outcome:
     """The attacks on a swap, tried again."""
     found = swapping_of(original, masked)
     same = found is not None and found.public() == stated
-    return same, "the linkage and every leak as stated" if same else "the release states others"
+    return same, "the linkage and every leak as stated" if same else "the release states otherwise"
 
 
 def _same_measures(masked: Table, facts: Mapping[str, Any], unowned: bool) -> Outcome:
-    """The values that the release states; only a part of them where nobody knows whose rows it has.
+    """The values that the release states.
 
-    Persons are never more than rows.
+    For an ``unowned`` release, whose persons are unknown, only what rows allow is checked: there
+    are never more persons than rows.
     """
     if unowned:
         persons, stated = facts["data"]["persons"], facts["measured"]
@@ -432,7 +434,7 @@ def _same_records(audit: Audit, masked: Table) -> Outcome:
 
 
 def _all_differ(keys: npt.NDArray[Any]) -> bool:
-    """Whether no key comes twice: those that are rows of a table are ticked off, others sorted."""
+    """Whether no key occurs twice: small integers are ticked off in a list, others sorted."""
     if keys.dtype == np.int64 and len(keys):
         lowest, highest = int(keys.min()), int(keys.max())
         if highest - lowest < _RANGE * len(keys):

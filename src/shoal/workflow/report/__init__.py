@@ -1,4 +1,4 @@
-"""Reports: one self-contained HTML file, drawn from facts that others collected."""
+"""Reports: one self-contained HTML file each, rendered from facts collected elsewhere."""
 
 from shoal.workflow.report._assessment import assessment_fragment, assessment_page, plans_page
 from shoal.workflow.report._release_page import release_page

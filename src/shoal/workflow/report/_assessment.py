@@ -24,12 +24,12 @@ def assessment_page(assessment: Assessment) -> str:
 
 
 def plans_page(points: Sequence[CostOfK], chosen: CostOfK) -> str:
-    """Plans with several k by what they lose and whom they leave to be found, one chosen."""
+    """Plans with several k, by the detail they lose and the risk they leave; one is chosen."""
     return render("plans.html.j2", points=points, chosen=chosen)
 
 
 def assessment_fragment(assessment: Assessment) -> str:
-    """The assessment for notebooks: one ``div`` whose style reaches nothing outside, no script."""
+    """The assessment for notebooks: one ``div`` without a script, whose style stays inside."""
     from markupsafe import Markup
 
     style = {"name": CLASS, "style": Markup(STYLE)}
@@ -43,7 +43,7 @@ def _facts(assessment: Assessment) -> dict[str, Any]:
         for size, count in classes.records_by_size.items()
     )
     after = _figures.smaller_than(classes.records_by_size, assessment.k)
-    said = None if assessment.swapping is None else assessment.swapping.sentence
+    in_verdict = None if assessment.swapping is None else assessment.swapping.sentence
     return {
         "assessment": assessment,
         "verdict": _verdict(assessment),
@@ -54,7 +54,7 @@ def _facts(assessment: Assessment) -> dict[str, Any]:
         "violins": [violin(one) for one in assessment.distributions],
         "risk": _side(assessment, "risk") + _together(assessment),
         "utility": _side(assessment, "utility"),
-        "notes": [_sentence(note) for note in assessment.notes if note != said],  # not twice
+        "notes": [_sentence(note) for note in assessment.notes if note != in_verdict],
         "failed": _reasons(assessment.failed),
         "left_out": _reasons(assessment.left_out),
     }
@@ -70,14 +70,14 @@ def _verdict(assessment: Assessment) -> str:
         share = _words.percent(100 * alone / everybody)
         verb = "stands" if alone == 1 else "stand"
         return (
-            f"{alone:,} of {rows} ({share}) {verb} alone: whoever knows the quasi-identifiers "
-            "finds the person."
+            f"{alone:,} of {rows} ({share}) {verb} alone: an intruder who knows the "
+            "quasi-identifiers finds the person."
         )
-    return f"Nobody of {rows} stands alone: the smallest crowd has {assessment.k:,}."
+    return f"None of {rows} stands alone: the smallest crowd has {assessment.k:,}."
 
 
 def _side(assessment: Assessment, side: str) -> list[dict[str, Any]]:
-    """The groups of measures of one side, each measure ready to be shown."""
+    """The groups of measures of one side, each measure ready to show."""
     taken, infos = assessment.measurements, discover_all_measures()
     return [
         {
@@ -109,7 +109,7 @@ def _together(assessment: Assessment) -> list[dict[str, Any]]:
 def _shown(
     found: Measurement, info: MeasureInfo, meaning: str, warnings: Sequence[str]
 ) -> dict[str, Any]:
-    """A measure ready to be shown; what it says of columns in other words than numbers is not."""
+    """A measure ready to show; details about columns are shown only if they are numbers."""
     threshold, columns = found.details.get("threshold"), found.details.get("columns")
     title = info.title if threshold is None else f"{info.title} above {_words.number(threshold)}"
     numbers = isinstance(columns, Mapping) and all(
@@ -139,6 +139,6 @@ def _reasons(reasons: Mapping[str, str]) -> list[tuple[str, list[tuple[str, str]
 
 
 def _sentence(text: str) -> str:
-    """A remark as a sentence of its own; the names of columns in it cannot turn its direction."""
-    told = clean(text)
-    return f"{told[0].upper()}{told[1:].rstrip('.')}."
+    """A remark as a full sentence; column names in it cannot change the text direction."""
+    shown = clean(text)
+    return f"{shown[0].upper()}{shown[1:].rstrip('.')}."

@@ -1,7 +1,7 @@
 """The geometry of the pictures; ``templates/figures.html.j2`` draws it as inline SVG.
 
-Everything is in the units of the picture's own box, about as wide as a phone shows it, so that its
-text has the size of the page's there. Colours are the page's: a picture knows before and after.
+All numbers are in units of the picture's own box, which is about as wide as a phone, so that its
+text there has the size of the page's text. The page sets the colors of "before" and "after".
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ WIDTH = 330.0
 SMALL_WIDTH = 290.0
 _LAYER, _LAYER_LEFT = 13.0, 40.0  # the height of a layer of a lattice, and the room for its label
 _MISSING = "missing"
-_ASIDE = {ROOT: 34.0, _MISSING: 54.0}  # bars that tell no number, and the room for their labels
+_ASIDE = {ROOT: 34.0, _MISSING: 54.0}  # bars without a number, and the room for their labels
 
 
 @dataclass(frozen=True)
@@ -62,12 +62,12 @@ class BarChart(Chart):
 
     @property
     def silhouette(self) -> str:
-        """The outline of the bars before, as one path for each run of neighbours."""
+        """The outline of the "before" bars, as one path for each run of neighbors."""
         path, end = "", -1.0
         for column in self.columns:
             if not column.before:
                 continue
-            if abs(column.x - end) > 0.01:  # not a neighbour: down to the base, and begin anew
+            if abs(column.x - end) > 0.01:  # not a neighbor: down to the base, and start again
                 path += (f"V{self.base}" if path else "") + f"M{column.x:.1f} {self.base}"
             end = column.x + column.width
             path += f"V{self.base - column.before:.1f}H{end:.1f}"
@@ -78,7 +78,7 @@ class BarChart(Chart):
 class Line:
     """A line through known points: (chance, percent of records above it) and its drawing.
 
-    The point of the chance 1 is the percent of records that are found for certain.
+    The point at chance 1 is the percent of records that are found for certain.
     """
 
     points: tuple[tuple[float, float], ...]
@@ -91,7 +91,7 @@ class Line:
 
 @dataclass(frozen=True)
 class RiskChart(Chart):
-    """Which share of the records has a risk above a chance, and where nobody has."""
+    """The share of records whose risk is above each chance, and the chance that none exceeds."""
 
     before: Line | None
     after: Line
@@ -161,11 +161,11 @@ def value_spans(bars: Sequence[Bar]) -> list[tuple[float, float]] | None:
 def risk_chart(bars: Sequence[Bar], sizes_after: Sequence[tuple[int, float]], k: int) -> RiskChart:
     """The share of records whose risk, one over the size of their class, is above a chance.
 
-    Nobody is above certain; what stands there instead is who is found for certain: whose chance
-    is above 1 in 2, as no chance lies between the two.
+    Nobody's chance is above 1. The last point shows the records that are found for certain: those
+    with a chance above 1 in 2, since no chance lies between the two.
 
-    ``bars`` give the original (nothing else of it may be shown), ``sizes_after`` the percent of
-    released records in classes smaller than each size.
+    ``bars`` describe the original, of which nothing else may be shown. ``sizes_after`` holds the
+    percent of released records in classes smaller than each size.
     """
     height, left, top, base = 210.0, 34.0, 26.0, 176.0
 
@@ -185,19 +185,19 @@ def risk_chart(bars: Sequence[Bar], sizes_after: Sequence[tuple[int, float]], k:
 
 
 def risk_points(bars: Sequence[Bar]) -> list[tuple[float, float]]:
-    """Percent of original records above each chance that the limits of the bars allow to tell."""
+    """Percent of original records above each chance that is a limit of a bar."""
     known = [bar.before for bar in bars if bar.before is not None]
     if len(bars) < 2 or len(known) < len(bars) or sum(known) == 0:
         return []
     smaller = [0.0, *itertools.accumulate(known)]  # percent in classes smaller than each bar's
-    # rounded shares need not make up 100; the curve is of all records nevertheless
+    # rounded shares need not add up to 100, but the curve is about all records
     shares = [float(round(100 * percent / smaller[-1])) for percent in smaller[:-1]]
     lows = [int(bar.label.split("–")[0].rstrip("+")) for bar in bars]
     return sorted((1 / low, share) for low, share in zip(lows, shares, strict=True))
 
 
 def smaller_than(records_by_size: Mapping[str, int], k: int) -> list[tuple[int, float]]:
-    """Percent of records in classes smaller than each limit, and than k, which is nobody."""
+    """Percent of records in classes smaller than each limit, and than k (always 0)."""
     counts = list(records_by_size.values())
     below = [0, *itertools.accumulate(counts)]
     shares = {limit: 100 * b / sum(counts) for limit, b in zip(SIZE_LIMITS, below, strict=False)}
@@ -207,7 +207,7 @@ def smaller_than(records_by_size: Mapping[str, int], k: int) -> list[tuple[int, 
 
 
 def shoal(k: int) -> list[tuple[float, float]]:
-    """Where the k fish of the headline swim: rows that are shifted against each other."""
+    """Where the k fish of the headline swim: in staggered rows."""
     fish = min(max(k, 1), 30)
     rows = math.ceil(math.sqrt(fish / 1.6)) if fish > 2 else 1
     places = []
@@ -238,7 +238,7 @@ def _percent_ticks(most: float, base: float, scale: float) -> tuple[Tick, ...]:
 
 
 def _range_ticks(spans: Sequence[tuple[float, float]], room: float) -> list[Tick]:
-    """The lowest and the highest limit, and one between where there is room for it."""
+    """The lowest and the highest limit, and one between them if there is room."""
     if not spans:
         return []
     low, high = spans[0][0], spans[-1][1]
@@ -252,7 +252,7 @@ def _range_ticks(spans: Sequence[tuple[float, float]], room: float) -> list[Tick
 
 @dataclass(frozen=True)
 class Layer:
-    """All combinations with one sum of levels, drawn as a centred line."""
+    """All combinations with the same sum of levels, drawn as a centered line."""
 
     height: int
     y: float
@@ -267,7 +267,7 @@ class Layer:
 
 @dataclass(frozen=True)
 class LatticePicture:
-    """The layers from the most general one down to the original values."""
+    """The layers, from the most general one down to the original values."""
 
     width: float
     height: float
@@ -286,7 +286,7 @@ class LatticePicture:
 
 
 def lattice_picture(facts: Mapping[str, Any]) -> LatticePicture | None:
-    """The geometry, from what a release records of the search; None where there was none."""
+    """The geometry, from what a release records about the search; None if there was none."""
     lattice = facts.get("lattice")
     if not lattice:
         return None
@@ -314,5 +314,5 @@ def lattice_picture(facts: Mapping[str, Any]) -> LatticePicture | None:
                 chosen=height == lattice["chosen"],
             )
         )
-    told = {name: lattice[name] for name in ("size", "looked_at", "proved")}
-    return LatticePicture(WIDTH, _LAYER * (len(layers) + 1), middle, tuple(layers), **told)
+    search = {name: lattice[name] for name in ("size", "looked_at", "proved")}
+    return LatticePicture(WIDTH, _LAYER * (len(layers) + 1), middle, tuple(layers), **search)

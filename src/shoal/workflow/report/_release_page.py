@@ -1,4 +1,4 @@
-"""The page of a release: what anyone may know about it, and what it does not say."""
+"""The page of a release: what anyone may know about it, and what does not follow from it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def release_page(release: Release, facts: Mapping[str, Any]) -> str:
     """The report of a release as one HTML file that loads nothing.
 
-    Of the original it shows whole percents of crowds, of the release what anyone can count.
+    It shows the original only in whole percents of crowds, and the release as anyone can count it.
     """
     sizes, after, roles = release.class_sizes, release.after, release.masked.roles
     swapped = _swap_words(release, facts)
@@ -55,7 +55,7 @@ def release_page(release: Release, facts: Mapping[str, Any]) -> str:
 def _facts_of_cautions(
     release: Release, methods: Sequence[Mapping[str, Any]], claims: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any]:
-    """What ``templates/cautions.html.j2`` needs to say what does not follow."""
+    """What ``templates/cautions.html.j2`` needs."""
 
     def columns_of(*names: str, among: Sequence[Mapping[str, Any]] = methods) -> list[str]:
         touched = (column for s in among if s["method"] in names for column in s["columns"])
@@ -75,7 +75,7 @@ def _facts_of_cautions(
 
 
 def _made_missing(step: Mapping[str, Any]) -> bool:
-    """Whether a suppression took out cells, and neither columns nor records."""
+    """Whether a suppression removed cells, rather than columns or records."""
     rules = step["parameters"]
     whole = "max_distinct" in rules or "min_class_size" in rules
     return not whole and rules.get("target") != "records"
@@ -113,7 +113,7 @@ def _verdict(release: Release, facts: Mapping[str, Any], swapped: SwapWords | No
 def _claim_in_words(claim: Claim, *, unowned: bool = False) -> dict[str, Any]:
     """A claim with what was required and measured, fit for a public page.
 
-    Where the release is ``unowned``, it does not tell whose its rows are, and persons were counted.
+    An ``unowned`` release counts persons but does not say whose its rows are.
     """
     requirement = claim.requirement
     if isinstance(requirement, Limit):
@@ -139,7 +139,7 @@ def _claim_in_words(claim: Claim, *, unowned: bool = False) -> dict[str, Any]:
 
 
 def _measured(claim: Claim) -> str:
-    """What was measured, and on how many persons where it was a sample."""
+    """The measured value, and the number of persons if it was measured on a sample."""
     about = claim.sampled_about
     sample = "" if about is None else f", on a sample of about {about:,} persons"
     return _value_in_words(claim) + sample
@@ -148,7 +148,7 @@ def _measured(claim: Claim) -> str:
 def _value_in_words(claim: Claim) -> str:
     """Exact where anyone can recompute it; a share of the original only in steps of a crowd."""
     if claim.published is None:
-        return "within the limit" if claim.holds else "outside of the limit"
+        return "within the limit" if claim.holds else "beyond the limit"
     if claim.needs_original:
         return f"about {_words.percent(100 * claim.published)}"
     return _words.number(claim.published)
@@ -193,13 +193,13 @@ def _size_finding(sizes: Sequence[Bar]) -> str:
     now = "nobody is" if first.after == 0 else f"{_words.percent(first.after)} of the records are"
     if first.before is None:
         return f"In the release, {now} {crowd}."
-    if first.before == 0:  # a share below half a step is told as none
-        return f"Before, hardly anybody was {crowd}; now {now}."
+    if first.before == 0:  # a share below half a step is rounded to none
+        return f"Before, hardly anyone was {crowd}; now {now}."
     return f"Before, {_words.percent(first.before)} of the records were {crowd}; now {now}."
 
 
 def _counting_query(quasi: Sequence[str], unit: Sequence[str]) -> str | None:
-    """How to count k with any SQL engine; None where names fill a page or cannot be shown."""
+    """How to count k with any SQL engine; None if the names are too long or cannot be shown."""
     quoted = ['"' + name.replace('"', '""') + '"' for name in (*quasi, *unit)]
     names = ", ".join(quoted[: len(quasi)])
     if not quasi or len(names) > 300 or clean("".join(quoted)) != "".join(quoted):
@@ -212,7 +212,7 @@ def _counting_query(quasi: Sequence[str], unit: Sequence[str]) -> str | None:
 
 @dataclass(frozen=True)
 class SwapWords:
-    """What a page says of a swap; ``measured`` is None where the table is too small to tell."""
+    """What a page says about a swap; ``measured`` is None if the table is too small to publish."""
 
     k: int
     columns: tuple[str, ...]
@@ -223,31 +223,31 @@ class SwapWords:
 
     @property
     def hidden(self) -> str:
-        """What the headline says: the bound, and where it comes from."""
+        """What the headline says: the bound, and what guarantees it."""
         chance = f"at most 1{_words.SPACE}in{_words.SPACE}{self.k:,}"
         by = f"(k{_words.SPACE}={_words.SPACE}{self.k:,}, by swapping)"
         if self.informed:
-            return f"a sensitive value is that of its record with a chance of {chance} {by}"
-        return f"a link by the quasi-identifiers is right with a chance of {chance} {by}"
+            return f"a sensitive value belongs to its record with a chance of {chance} {by}"
+        return f"a link by quasi-identifiers is right with a chance of {chance} {by}"
 
     @property
     def what(self) -> str:
-        """What was measured, as the title of a number."""
+        """The title of the measured number."""
         if self.informed:
-            return "sensitive values still at their own record"
+            return "sensitive values that stayed with their own record"
         return "links that were right when tried"
 
 
 def _swap_words(release: Release, facts: Mapping[str, Any]) -> SwapWords | None:
-    """What a page says of the swap that protects a release; None where none does."""
+    """What a page says about the swap that protects a release; None if none does."""
     swapping, public = release.after.swapping, facts["swapping"]
     if swapping is None or public is None:
         return None
     leaks = []
-    for leak, told in zip(swapping.leaks, public["leaks"], strict=True):
+    for leak, stated in zip(swapping.leaks, public["leaks"], strict=True):
         many = len(leak.columns) > 1
-        size = _share(told, int(leak.found.details["persons"]))
-        # a column's name may hold anything, so that names are listed apart
+        size = _share(stated, int(leak.found.details["persons"]))
+        # a column's name may hold anything, so names are listed separately
         sentence = leak.sentence(size=size, named=f"th{'ese columns' if many else 'is column'}")
         leaks.append((f"{sentence[0].upper()}{sentence[1:]}:", leak.columns))
     linkage, measured, interval = public["linkage"], None, ""
@@ -265,10 +265,10 @@ def _swap_words(release: Release, facts: Mapping[str, Any]) -> SwapWords | None:
     )
 
 
-def _share(told: Mapping[str, Any], people: int) -> str:
-    """A share as the public may know it; 'some' where a share would tell of a handful."""
-    if told["percent"] is None:
+def _share(stated: Mapping[str, Any], people: int) -> str:
+    """A share as the public may know it; 'some' if a share would be about a handful of people."""
+    if stated["percent"] is None:
         return "some"
-    if told["percent"] == 0:
+    if stated["percent"] == 0:
         return f"fewer than {share_step(people)}{_words.SPACE}%"
-    return f"about {_words.percent(told['percent'])}"
+    return f"about {_words.percent(stated['percent'])}"

@@ -1,4 +1,4 @@
-"""From facts to HTML: the templates, what escapes them, and the one script of a page."""
+"""From facts to HTML: the templates, their filters and escaping, and the one script of a page."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _ROLES = {"quasi_identifiers": "quasi-identifier"}
 
 
 def render(template: str, **facts: Any) -> str:
-    """Fill a template; everything that is put into it is escaped."""
+    """Fill a template; every value is escaped."""
     from markupsafe import Markup
 
-    # the script is a constant, and the page's policy admits no other: it names the digest
+    # the script is a constant; the page's policy names its digest and so allows no other script
     script = Path(__file__).with_name("templates").joinpath("theme.js").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     page = environment().get_template(template)
@@ -34,23 +34,23 @@ def render(template: str, **facts: Any) -> str:
 
 
 def _compiled_templates() -> BytecodeCache:
-    """Templates that were compiled are kept beside the modules, as Python keeps those."""
+    """Keeps compiled templates in ``__pycache__``, as Python does with compiled modules."""
     import jinja2
 
     class Compiled(jinja2.FileSystemBytecodeCache):
         def dump_bytecode(self, bucket: Bucket) -> None:
             if not sys.dont_write_bytecode:
-                with suppress(OSError):  # a folder that takes no files
+                with suppress(OSError):  # the folder is read-only
                     super().dump_bytecode(bucket)
 
     source = Path(__file__).read_bytes() + jinja2.__version__.encode()
-    made_by = hashlib.sha256(source).hexdigest()[:16]
-    return Compiled(str(_COMPILED), f"template-{made_by}-%s.{sys.implementation.cache_tag}")
+    version = hashlib.sha256(source).hexdigest()[:16]
+    return Compiled(str(_COMPILED), f"template-{version}-%s.{sys.implementation.cache_tag}")
 
 
 @cache
 def environment(*packages: str) -> Environment:
-    """The templates of reports, and of other packages before them, with what fills them."""
+    """The templates of ``packages`` and of the reports, with their filters."""
     from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
     environment = Environment(

@@ -1,10 +1,10 @@
 """The pictures of an assessment: each measure on its scale, and risk as a violin.
 
-A measure is drawn where its value lies between its limits, beside what it is held against. Places
-are percents of the picture's width, so that every row of a page has the same height
-(``templates/measures.html.j2``). A violin is thick where many records have such a risk. Only risks
-are drawn, never a value of a record; the shape ends at the lowest and the highest risk there is, so
-that it shows none that nobody has.
+A measure is drawn where its value lies between its limits, together with its interval, baseline
+and bound. Places are percents of the picture's width, so that every row of a page has the same
+height (``templates/measures.html.j2``). A violin is thick where many records have such a risk. Only
+risks are drawn, never a value of a record. The shape ends at the lowest and the highest risk, so
+that it shows no risk that nobody has.
 """
 
 from __future__ import annotations
@@ -22,27 +22,27 @@ from shoal.workflow.report._figures import Tick
 
 Floats = npt.NDArray[np.float64]
 
-_WIDTH = 280.0  # three stand beside each other on a wide page
+_WIDTH = 280.0  # three fit side by side on a wide page
 _LEFT, _RIGHT = 26.0, _WIDTH - 20.0
 _MIDDLE, _HALF = 66.0, 40.0
 _BINS, _POINTS = 512, 160
-#: How wide the records are smoothed, in shares of the scale: more hides, less frays.
+#: The width of the smoothing, in shares of the scale: wider hides detail, narrower looks ragged.
 _NARROWEST, _WIDEST = 0.008, 0.04
 _MOST_TICKS = 4
 
 _QUANTILES = {
     0.0: "lowest",
-    0.25: "a quarter of the records at most",
-    0.5: "half of the records at most",
-    0.75: "three quarters at most",
-    0.95: "95 % of the records at most",
+    0.25: "a quarter of the records have at most",
+    0.5: "half of the records have at most",
+    0.75: "three quarters have at most",
+    0.95: "95 % of the records have at most",
     1.0: "highest",
 }
 
 
 @dataclass(frozen=True)
 class Violin:
-    """A distribution of risks: its outline, where its quarters lie, and what it says in words."""
+    """A distribution of risks: its outline, its quartiles, and what it shows in words."""
 
     title: str
     what: str
@@ -62,7 +62,7 @@ class Violin:
 
 def violin(distribution: RiskDistribution) -> Violin:
     """The picture of a distribution of risks."""
-    chances = distribution.measure != "certainty"  # one over a count: told in ratios
+    chances = distribution.measure != "certainty"  # one over a count: shown as ratios
     quantiles = {float(q): value for q, value in distribution.quantiles.items()}
     decades = max(1, math.ceil(-math.log10(quantiles[0.0]) - 1e-9)) if chances else 0
 
@@ -73,7 +73,7 @@ def violin(distribution: RiskDistribution) -> Violin:
     shares = 1 + np.log10(values) / decades if chances else values
     fraction = distribution.fraction
     title, what = _words.WORDS["violins"][distribution.measure]
-    rows = [(name, _said(quantiles[q], chances)) for q, name in _QUANTILES.items()]
+    rows = [(name, _risk_in_words(quantiles[q], chances)) for q, name in _QUANTILES.items()]
     return Violin(
         title,
         what,
@@ -108,7 +108,7 @@ def _outline(shares: Floats, counts: Floats) -> str:
 
 
 def _density(shares: Floats, counts: Floats, low: float, high: float) -> Floats:
-    """How many records lie near each point of the scale, against the most; a Gaussian kernel.
+    """The density of records along the scale, relative to its maximum; a Gaussian kernel.
 
     The width is Silverman's (1986, equation 3.31), within what a picture of this size can show.
     """
@@ -142,23 +142,23 @@ def _sentences(
 ) -> tuple[str, ...]:
     """What the picture shows."""
     if quantiles[0.0] == quantiles[1.0]:
-        told = [f"All records have {_said(quantiles[0.0], chances)}."]
+        sentences = [f"All records have {_risk_in_words(quantiles[0.0], chances)}."]
     else:
-        told = [
-            f"Half of the records have at most {_said(quantiles[0.5], chances)}, the highest "
-            f"{_said(quantiles[1.0], chances)}."
+        sentences = [
+            f"Half of the records have at most {_risk_in_words(quantiles[0.5], chances)}; the "
+            f"highest is {_risk_in_words(quantiles[1.0], chances)}."
         ]
     if distribution.fraction is not None and distribution.above is not None:
         above = _words.percent(100 * distribution.above)
-        told.append(
-            f"Overall {distribution.fraction:.3g} of the people are in the table; {above} of the "
-            "records have a higher certainty than that."
+        sentences.append(
+            f"Overall, a share of {distribution.fraction:.3g} of the people is in the table; "
+            f"{above} of the records have a higher certainty than that."
         )
-    return tuple(told)
+    return tuple(sentences)
 
 
-def _said(value: float, chances: bool) -> str:
-    """A risk in words; a chance as one in so many where that is what it is."""
+def _risk_in_words(value: float, chances: bool) -> str:
+    """A risk in words; a chance as '1 in ...'."""
     if not chances:
         return _words.number(value)
     if value >= 1:
@@ -183,7 +183,7 @@ class Marks:
 
 
 def marks_of(found: Measurement, info: MeasureInfo) -> Marks | None:
-    """Where the marks of a measure lie; None for a value that has no place on a scale."""
+    """Where the marks of a measure lie; None for a value that fits on no scale."""
     bound = bound_of(found)
     points = [found.value, *(found.interval or ())]
     points += [point for point in (found.baseline, bound) if point is not None]
@@ -206,7 +206,7 @@ def marks_of(found: Measurement, info: MeasureInfo) -> Marks | None:
 
 
 def scale_ends(limits: tuple[float, float], points: list[float]) -> tuple[float, float]:
-    """The ends of the scale: those of the measure, so that shares compare, or a round number."""
+    """The ends of the scale: the limits of the measure, or a round number if it has none."""
     low, high = limits
     if not math.isfinite(low):
         low = -_round_above(-min(points)) if min(points) < 0 else 0.0

@@ -21,7 +21,7 @@ def counted(count: int | str, noun: str) -> str:
 
 
 def percent(value: float) -> str:
-    """A number of percents; what is not nothing and not all is not called so."""
+    """A percentage; only exactly nothing and exactly everything are shown as 0 % and 100 %."""
     if 0 < value < 1:
         return f"below 1{SPACE}%"
     if 99 < value < 100:
@@ -35,12 +35,12 @@ def chance(risk: float) -> str:
 
 
 def first_line(docstring: str | None) -> str:
-    """What a measure or model says of itself in one sentence."""
+    """The first sentence of the docstring of a measure or model."""
     return (docstring or "").strip().split("\n")[0].replace("``", "")
 
 
 def step_title(method: str) -> str:
-    """The name of a method as people say it."""
+    """The name of a method in plain words."""
     return str(WORDS["titles"].get(method, method.replace("_", " ").capitalize()))
 
 
@@ -49,43 +49,43 @@ def step_in_words(method: str, parameters: Mapping[str, Any]) -> str:
     if method == "generalize":
         known = WORDS["generalize"]
         sentence = known.get(parameters.get("algorithm"), known["full-domain"])
-        asked = [f"at least {number(parameters['k'])} people"] if "k" in parameters else []
-        asked += ["what the models ask"] if "models" in parameters else []
-        return f"{sentence} Every crowd has {' and '.join(asked)}."
-    if method == "suppress":  # the rule that is not told is a condition
+        goal = [f"has at least {number(parameters['k'])} people"] if "k" in parameters else []
+        goal += ["satisfies the privacy models"] if "models" in parameters else []
+        return f"{sentence} Every crowd {' and '.join(goal)}." if goal else str(sentence)
+    if method == "suppress":  # a rule that is not published is a condition
         sentences, rules = WORDS["suppress"], ("max_distinct", "min_count", "min_class_size")
-        told = [rule for rule in rules if rule in parameters]
-        rule = told[0] if told else str(parameters.get("target", "cells"))
+        public = [rule for rule in rules if rule in parameters]
+        rule = public[0] if public else str(parameters.get("target", "cells"))
     else:
         sentences, rule = WORDS["steps"], method
     try:
         return str(sentences[rule].format_map(_shown(parameters)))
-    except KeyError:  # a method that has no sentence of its own here
+    except KeyError:  # words.toml has no sentence for this method
         return _other_step_in_words(method, parameters)
 
 
 def chunks_in_words(facts: Mapping[str, Any]) -> str:
-    """That a large table was masked in chunks, and what that cost; nothing where it was not."""
+    """How a large table was masked in chunks, and what that cost; empty if it was not."""
     if "chunks" not in facts:
         return ""
     if facts.get("drawn"):
-        return f"{facts['chunks']:,} chunks of records drawn at random, each by itself."
+        return f"{facts['chunks']:,} chunks of randomly drawn records, each masked separately."
     cost = ""
     if facts.get("extra_loss"):
-        cost = f"; on a sample that loses {100 * facts['extra_loss']:.1f} % more than no cut"
-    return f"{facts['chunks']:,} chunks of similar records, each by itself{cost}."
+        cost = f". On a sample, this lost {100 * facts['extra_loss']:.1f} % more than one chunk"
+    return f"{facts['chunks']:,} chunks of similar records, each masked separately{cost}."
 
 
 def suppressed_in_words(facts: Mapping[str, Any]) -> str:
-    """What became of suppressed records; nothing where there are none."""
+    """What happened to suppressed records; empty if there are none."""
     if facts.get("suppressed_records") == "removed":
         return "Records whose crowd stayed too small are not in the release."
     if facts.get("suppressed_records") != "kept":
         return ""
     secrets = facts.get("their_sensitive_values")
     return (
-        "Records whose crowd stayed too small are in the release with * in every column to "
-        f"generalize, their sensitive values {secrets}. Together they are one crowd."
+        "Records whose crowd stayed too small are in the release with * in every generalized "
+        f"column, and their sensitive values were {secrets}. Together they form one crowd."
     )
 
 

@@ -29,9 +29,9 @@ from shoal.errors import (
 WRONG: Final = 2
 STOPPED: Final = 130
 BROKEN_PIPE: Final = 141
-_SWALLOWED: Final = 1.0  # seconds after which work that still goes on is interrupted again
+_SWALLOWED: Final = 1.0  # seconds after which work that still runs is interrupted again
 
-# The options that reading calls by their Python names, and what they are called here.
+# The Python names of the reading options, and their names on the command line.
 _OPTIONS: Final = {
     name: f"--{name.replace('_', '-')}"
     for name in (
@@ -64,7 +64,7 @@ class Stopping:
         self._is_told = False
 
     def listen(self) -> None:
-        """From now on; a signal that the caller has the program ignore (nohup) stays ignored."""
+        """Start; a signal that the caller told the program to ignore (nohup) stays ignored."""
         if threading.current_thread() is not threading.main_thread():
             return
         for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGALRM"):
@@ -74,7 +74,7 @@ class Stopping:
                 self._heard.append(number)
 
     def rest(self) -> None:
-        """No longer: nothing is left to be cleaned up, and the system may end the program."""
+        """Stop listening: nothing is left to clean up, and the system may end the program."""
         self._remind(0.0)
         for number in self._heard:
             signal.signal(number, signal.SIG_DFL)
@@ -134,18 +134,18 @@ class _PlainHelp:
         return params
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        """What follows the name of the command: ``DATA`` where typer writes ``{DATA}``."""
+        """What follows the name of the command, such as ``DATA`` instead of typer's ``{DATA}``."""
         pieces = super().collect_usage_pieces(ctx)  # type: ignore[misc]
         return [piece.strip("{}") for piece in pieces]
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        """The help of typer, then the examples."""
+        """Typer's help, followed by the examples."""
         super().format_help(ctx, formatter)  # type: ignore[misc]
         _print_examples(self.examples)
 
 
 def _no_type(ctx: Any) -> None:
-    """What typer shows beside the name of an argument."""
+    """Replaces what typer shows next to the name of an argument."""
 
 
 class Command(_PlainHelp, TyperCommand):
@@ -156,7 +156,7 @@ class Group(_PlainHelp, TyperGroup):
     """The commands, with every failure turned into one sentence and an exit code."""
 
     def main(self, *args: Any, **settings: Any) -> NoReturn:
-        """Run and leave with an exit code."""
+        """Run, and exit with a code."""
         for stream in (sys.stdout, sys.stderr):
             if hasattr(stream, "reconfigure"):
                 stream.reconfigure(errors="replace")  # a terminal that lacks a sign shows a '?'
@@ -164,19 +164,19 @@ class Group(_PlainHelp, TyperGroup):
             code = super().main(*args, **{**settings, "standalone_mode": False})
         except (Exception, KeyboardInterrupt) as cause:
             code = failure(cause, debug=False)
-        if code == STOPPED:  # told here, since typer may have caught it first
+        if code == STOPPED:  # reported here, since typer may have caught the signal first
             code = STOPPING.code()
         sys.exit(code if isinstance(code, int) else 0)
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command; the code of a failure is what it returns."""
+        """Run the command; return the exit code of a failure."""
         debug = bool(ctx.params.get("debug"))
         try:
             with warnings_as_lines(debug=debug):
                 return super().invoke(ctx)
         except (SystemExit, GeneratorExit):
             raise
-        except BaseException as cause:  # a panic of a library is no Exception
+        except BaseException as cause:  # a panic of a library is not an Exception
             return failure(cause, debug=debug, as_json=bool(ctx.meta.get("json")))
 
 
@@ -191,13 +191,13 @@ def _print_examples(examples: str | None) -> None:
 
 
 def failure(cause: BaseException, *, debug: bool, as_json: bool = False) -> int:
-    """Say on stderr what went wrong, for programs on stdout too, and return the exit code."""
+    """Report on stderr what went wrong, for programs also on stdout, and return the exit code."""
     if isinstance(cause, typer.Exit):
         return int(cause.exit_code)
     if type(cause).__name__ == "NoArgsIsHelpError":  # the help has been shown
         return WRONG
     if isinstance(cause, (KeyboardInterrupt, typer.Abort)) or STOPPING.received:
-        return STOPPED  # whatever else went wrong on the way out
+        return STOPPED  # whatever else went wrong during the exit
     if isinstance(cause, BrokenPipeError):
         _let_go_of(sys.stdout)
         return BROKEN_PIPE
@@ -214,7 +214,7 @@ def failure(cause: BaseException, *, debug: bool, as_json: bool = False) -> int:
 
 
 def _done(step: Mapping[str, Any]) -> str:
-    """What a step did before a requirement failed, in a line."""
+    """What a step did before a requirement failed, in one line."""
     changed = f"changed {listed(step['columns'])}" if step["columns"] else "changed nothing"
     lost = f", removed {count(step['records_removed'], 'record')}"
     return f"{step['method']} {changed}" + (lost if step["records_removed"] else "")
@@ -240,7 +240,7 @@ def _worded(cause: BaseException) -> tuple[str, int]:
 
 
 def in_options(message: str) -> str:
-    """The options of :func:`shoal.read` in a message, as they are called on the command line."""
+    """A message with the options of :func:`shoal.read` under their command-line names."""
     of_options = message.startswith("The option ")  # elsewhere it may be the name of a column
 
     def worded(found: re.Match[str]) -> str:
@@ -272,7 +272,7 @@ def _place(cause: BaseException) -> str:
 
 
 def _let_go_of(*streams: Any) -> None:
-    """The reader of the output is gone: do not fail again when Python flushes at its end."""
+    """The reader of the output is gone: do not fail again when Python flushes at exit."""
     for stream in streams:
         with suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
@@ -284,7 +284,7 @@ class Warned(list[str]):
     refuses = False
 
     def refuse(self) -> None:
-        """RequirementNotMet if there was a warning, and from now on at the first that comes."""
+        """Raise RequirementNotMet if there was a warning, and from now on at the first one."""
         self.refuses = True
         if self:
             raise RequirementNotMet(
@@ -300,21 +300,21 @@ def kept_warnings(*, strict: bool = False) -> Iterator[Warned]:
 
     A strict caller must call ``refuse`` before anything is written.
     """
-    told = Warned()
+    warned = Warned()
     shown = warnings.showwarning
 
     def keep(message: Warning | str, category: type[Warning], *more: Any, **named: Any) -> None:
         own = issubclass(category, ShoalWarning)
-        if own and str(message) not in told:
-            told.append(str(message))
-        if told.refuses:
-            told.refuse()
+        if own and str(message) not in warned:
+            warned.append(str(message))
+        if warned.refuses:
+            warned.refuse()
         if not (own and strict):
             shown(message, category, *more, **named)
 
     warnings.showwarning = keep
     try:
-        yield told
+        yield warned
     finally:
         warnings.showwarning = shown
 
@@ -325,7 +325,7 @@ def warnings_as_lines(*, debug: bool) -> Iterator[None]:
 
     The warning that nothing is left waits for the end: a failure for that reason reports it itself.
     """
-    told: set[str] = set()
+    warned: set[str] = set()
     waiting: list[str] = []
 
     def show(
@@ -337,9 +337,9 @@ def warnings_as_lines(*, debug: bool) -> Iterator[None]:
         **__: object,
     ) -> None:
         text = str(message)
-        if text in told:
+        if text in warned:
             return
-        told.add(text)
+        warned.add(text)
         if issubclass(category, NothingLeftWarning):
             waiting.append(text)
         elif issubclass(category, ShoalWarning):

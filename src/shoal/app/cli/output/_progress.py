@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 _PATIENCE = 0.7
 _WIDTH = 42
-_TOO_EARLY = 0.03  # the share that must be done before the time left is guessed
-_UNNOTICED = 2.0  # seconds that may be spent on compiling without a word
+_TOO_EARLY = 0.03  # the share that must be done before the time left is estimated
+_UNNOTICED = 2.0  # seconds of compiling that need no message
 _FIRST_USE = (
     "Shoal compiles code for large tables on first use and keeps it, so the next run is faster. "
     "'shoal warm' compiles everything in advance."
@@ -24,11 +24,11 @@ _said: list[str] = []
 
 
 class Working:
-    """Shows what is being done once it takes longer than a moment, on a terminal only.
+    """Shows the current activity if it takes longer than a moment, on a terminal only.
 
     It is the ``progress`` of the workflow's functions. They count every phase from 0 again, so
     each phase gets half of what is left of the bar: it never goes back and never ends too early.
-    Where it is known how much of all a phase is, ``part`` takes it, and the time left is shown.
+    If the share of a phase is known, ``part`` uses it, and the time left is shown.
     """
 
     def __init__(self, label: str) -> None:
@@ -62,7 +62,7 @@ class Working:
             self._shared.close()
 
     def __call__(self, label: str, share: float) -> None:
-        """What is being done now, and the share of the phase that is done."""
+        """Report the current activity, and the share of the phase that is done."""
         with self._lock:
             if share < self._last or label.partition(":")[0] != self._label.partition(":")[0]:
                 self._base = self._overall
@@ -71,7 +71,7 @@ class Working:
                 self._show()
 
     def part(self, low: float, high: float) -> Callable[[str, float], None] | None:
-        """A progress that counts from one share of all the work to another; None if unwatched."""
+        """A progress function from one share of all the work to another; None if unwatched."""
         if self._timer is None:
             return None
 
@@ -86,7 +86,7 @@ class Working:
 
     @property
     def if_watched(self) -> Self | None:
-        """Itself on a terminal; None where nobody sees it, so that nothing is worked out for it."""
+        """Itself on a terminal; None if nobody sees it, so that nothing is computed for it."""
         return self if self._timer is not None else None
 
     @property
@@ -126,7 +126,7 @@ class Working:
 
 
 def time_left(share: float, elapsed: float) -> str:
-    """The share that is done and about how long the rest takes, once that can be said."""
+    """The share that is done, and about how long the rest takes once that can be estimated."""
     percent = f"{100 * share:.0f} %"
     if share < _TOO_EARLY or elapsed < 1:
         return percent

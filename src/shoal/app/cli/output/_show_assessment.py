@@ -120,7 +120,7 @@ def _cells(title: str, one: Measurement) -> Sequence[object]:
 
 
 def _short(value: float) -> str:
-    """A number to compare with: whole, or of as many digits as there is room for."""
+    """A number to compare with: whole, or with as many digits as fit."""
     return ui.number(value) if float(value).is_integer() or abs(value) < 1e-4 else f"{value:.3g}"
 
 

@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 _GAP: Final = 3  # between two columns of a table
 _LONGEST_WORD: Final = 12  # of a head or a text that is not folded
 
-#: The version of ``docs/schemas``: keys may be added to it, and a change of any is a new one.
+#: The version of ``docs/schemas``: keys may be added; any other change needs a new version.
 SCHEMA = 1
 _LIVE: list[Console] = []
 _quiet = False
 
 
 def console(*, stderr: bool = False) -> Console:
-    """A console on the stream as it is now; column names are never read as markup."""
+    """A console on the current stream; column names are never read as markup."""
     from rich.console import Console
 
     if stderr and _LIVE:
@@ -35,7 +35,7 @@ def console(*, stderr: bool = False) -> Console:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Meanwhile, print only failures, and JSON if it is asked for."""
+    """Within the block, print only failures, and JSON if requested."""
     global _quiet
     _quiet = True
     try:
@@ -193,7 +193,7 @@ def _show_block(block: Sequence[_Column], width: int) -> None:
 
 
 def _in_a_cell(value: object) -> str:
-    """A dash for what is not there, a number for people, names in a row."""
+    """A dash for None, a readable number, or names in a row."""
     if isinstance(value, float):
         return number(value)
     if isinstance(value, (tuple, list)):
@@ -202,12 +202,12 @@ def _in_a_cell(value: object) -> str:
 
 
 def roles(roles: Mapping[str, Any]) -> None:
-    """Which columns play which part."""
+    """The roles of the columns."""
     table(("role", "columns"), ((role.replace("_", "-"), names) for role, names in roles.items()))
 
 
 def show(thing: RenderableType, *, least: int = 0) -> None:
-    """Print a table or another rich thing as part of the result, as wide as it must be."""
+    """Print a table or another renderable as part of the result, as wide as it needs to be."""
     out = console()
     out.width = max(out.width, least)
     if out.is_terminal or out.quiet:
@@ -220,23 +220,23 @@ def show(thing: RenderableType, *, least: int = 0) -> None:
 
 
 def styled(text: object, style: str) -> RenderableType:
-    """A cell with a colour."""
+    """A cell with a color."""
     from rich.text import Text
 
     return Text(printable(text), style=style)
 
 
 def number(value: float) -> str:
-    """A number for people: whole ones with separators, others with four digits."""
+    """A readable number: whole numbers with separators, others with four digits."""
     if not math.isfinite(value):
         return "none" if math.isnan(value) else str(value)
-    if 1e-9 <= abs(value) < 1e-4:  # in full, since one reads the noughts and not an exponent
+    if 1e-9 <= abs(value) < 1e-4:  # in full, since zeros are easier to read than an exponent
         return f"{value:.{1 - math.floor(math.log10(abs(value)))}f}".rstrip("0")
     return f"{int(value):,}" if float(value).is_integer() else f"{value:.4g}"
 
 
 def percent(share: float) -> str:
-    """A share for people; only an exact 0 or 1 is shown as 0 % or 100 %."""
+    """A readable share; only an exact 0 or 1 is shown as 0 % or 100 %."""
     if share in (0, 1):
         return f"{100 * share:.0f} %"
     if 0 < share < 0.0005:

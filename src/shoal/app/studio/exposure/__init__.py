@@ -1,1 +1,1 @@
-"""Who stands alone, counted on distinct combinations and kept."""
+"""How many people stand alone, counted on distinct combinations and kept."""

@@ -1,7 +1,7 @@
-"""Counts of a table that are kept: asked for by a page, made in a thread, never made twice.
+"""Counts of a table that are kept: requested by a page, made in a thread, never made twice.
 
-A page of a large table does not wait for them longer than somebody waits for a click; what is not
-there yet is asked for again by the page.
+A page of a large table waits for them only as long as a click may take. If a count is not there
+yet, the page asks again.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from shoal.app.studio.exposure._exposure import (
 from shoal.kernels.arrays import Floats
 from shoal.table import Classes, Roles, Table
 
-#: Up to so many cells a page waits for its counts, since they take no time.
+#: With at most this many cells a page waits for its counts, since they take no time.
 SMALL: Final = 500_000
-#: So many seconds a page of a larger table waits for all its counts together.
+#: How many seconds a page of a larger table waits for all its counts together.
 PATIENCE: Final = 0.25
 _MOST_KEPT: Final = 500
 _BARS: Final = 24
@@ -37,7 +37,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Spark:
-    """The values of a column as bars without labels, and what the bars are in words."""
+    """The values of a column as bars without labels, and a description of the bars."""
 
     heights: tuple[float, ...]
     #: The percent of the rows that each bar holds.
@@ -46,7 +46,7 @@ class Spark:
 
 
 class Counts:
-    """What is counted on a table; the newest questions are answered first."""
+    """The counts of a table; the newest requests are answered first."""
 
     def __init__(self, table: Table) -> None:
         self._table = table
@@ -59,7 +59,7 @@ class Counts:
         self._sparks: dict[str, Spark] = {}
 
     def crowds(self, columns: Sequence[str], roles: Roles) -> Future[Crowds]:
-        """How large the crowds are by what an intruder knows."""
+        """How large the crowds are, given what an intruder knows."""
         owned, weight = self._owned(roles), roles.weight
         key = (tuple(columns), roles.unit_columns)
 
@@ -78,11 +78,11 @@ class Counts:
         return self._ask_combinations(Combinations.without_each, "without", columns, roles)
 
     def grown_sets(self, columns: Sequence[str], roles: Roles) -> Future[list[GrownSet]]:
-        """The smallest sets of the columns that single out most people."""
+        """The smallest sets of columns that single out most people."""
         return self._ask_combinations(Combinations.grown_sets, "grown", columns, roles)
 
     def known(self, columns: Sequence[str], roles: Roles) -> Crowds | None:
-        """The crowds if they were counted, for marks that must not wait."""
+        """The crowds if they are already counted, for marks that must not wait."""
         key = ("crowds", tuple(columns), roles.unit_columns, roles.weight)
         found = self._kept.get(key)
         ready = found is not None and found.done() and not found.cancelled()
@@ -95,7 +95,7 @@ class Counts:
 
         def make() -> T:
             if self._combinations is None or self._combinations[0] != key:
-                self._combinations = None  # the memory of those before is free
+                self._combinations = None  # frees the memory of the previous ones
                 classes = self._last_classes(key, owned)
                 self._combinations = key, Combinations.of(owned, columns, classes)
             return count(self._combinations[1])
@@ -103,7 +103,7 @@ class Counts:
         return self._ask(make, what, *key)
 
     def _last_classes(self, key: tuple[tuple[str, ...], tuple[str, ...]], owned: Table) -> Classes:
-        """The classes by some columns; only the last ones are kept, since they are large."""
+        """The classes by some columns; only the latest are kept, since they are large."""
         if self._classes is None or self._classes[0] != key:
             self._classes = None
             self._classes = key, classes_by(owned, key[0])
@@ -114,20 +114,20 @@ class Counts:
             found = self._kept.pop(key, None)
             if found is None or found.cancelled():
                 found = self._thread.submit(make)
-            self._kept[key] = found  # the last one asked for
+            self._kept[key] = found  # the most recent request
             for old in list(self._kept)[:-_MOST_KEPT]:
                 self._kept.pop(old).cancel()
         return found
 
     def forget_waiting(self) -> None:
-        """Take back what was asked for and is not begun: a new page asks anew."""
+        """Cancel requests that have not started: a new page makes its own."""
         with self._lock:
             for key, asked in list(self._kept.items()):
                 if asked.cancel():
                     del self._kept[key]
 
     def _owned(self, roles: Roles) -> Table:
-        """The table with its persons, and with nothing else that would make it another one."""
+        """The table with its persons and no other roles, so that it stays the same table."""
         unit = roles.unit_columns
         if unit not in self._by_unit:
             self._by_unit[unit] = self._table.with_roles(Roles(unit=unit))
@@ -148,7 +148,7 @@ class Counts:
 
 
 class Waiting:
-    """What a page waits for together, and no longer than a click may take."""
+    """Waits for all counts of a page together, no longer than a click may take."""
 
     def __init__(self, table: Table, columns: Sequence[str]) -> None:
         small = len(table) * len(columns) <= SMALL
@@ -156,7 +156,7 @@ class Waiting:
         self.is_over = True
 
     def result(self, asked: Future[T]) -> T | None:
-        """What was asked for; None where it takes longer, and then the page asks again."""
+        """The requested count; None if it takes longer, and then the page asks again."""
         try:
             left = None if self._end is None else max(0.0, self._end - time.monotonic())
             return asked.result(left)
@@ -168,7 +168,7 @@ class Waiting:
 def ask(
     counts: Counts, known: Sequence[str], candidates: Sequence[str], roles: Roles
 ) -> dict[str, Future[Any]]:
-    """All that a page shows of who stands alone, asked for at once and in this order."""
+    """Request all counts of people who stand alone that a page shows, in this order."""
     counts.forget_waiting()
     asked: dict[str, Future[Any]] = {"crowds": counts.crowds(known, roles)}
     if known:
@@ -187,8 +187,8 @@ def _spark_of(table: Table, name: str) -> Spark:
         shown = np.sort(np.partition(counts, -min(_BARS, len(counts)))[-_BARS:])[::-1]
         what = f"The {len(shown)} most frequent values"
         if len(shown) == len(counts):
-            what = "Its one value" if len(shown) == 1 else f"Its {len(shown)} values"
-        what += ", by how often they occur"
+            what = "Its only value" if len(shown) == 1 else f"Its {len(shown)} values"
+        what += ", by frequency"
     else:
         places = np.nan_to_num(codes.positions[: len(counts)])
         bars = min(_BARS, len(counts))

@@ -1,8 +1,8 @@
-"""Who stands alone by some columns, and which of them do it: counts, never records.
+"""How many people stand alone by some columns, and which columns cause it: counts, never records.
 
-Everything is counted on the different combinations of the columns. Whoever stands alone by some
-columns stands alone by more of them too, so that a column is added or left out for those only who
-do not stand alone without it.
+Everything is counted on the distinct combinations of the columns. A person who stands alone by some
+columns also stands alone by more columns. So adding or removing a column only needs to look at the
+people who do not stand alone without it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from shoal.table._classes import counting, once_per_person, weights_by_class
 from shoal.table.columns._encode import Codes, Keys, Labels, combine
 from shoal.table.suggestion._column_sets import distinction_and_separation
 
-#: A column is chosen by looking at so many combinations, shared among the columns to choose from.
+#: A column is chosen by looking at this many combinations, shared among the candidate columns.
 _LOOKED_AT, _LOOKED_AT_EACH = 4_000_000, 50_000
 _LARGEST_SET: Final = 12
 _ENOUGH: Final = 0.99
@@ -28,9 +28,9 @@ _ENOUGH: Final = 0.99
 
 @dataclass(frozen=True, eq=False)
 class Crowds:
-    """How many people are in crowds of which size, by what an intruder knows.
+    """How many people are in crowds of each size, given what an intruder knows.
 
-    A person with several rows is where the crowd is smallest.
+    A person with several rows counts in the smallest of their crowds.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class Crowds:
 
     @property
     def k(self) -> int:
-        """The smallest crowd; 0 without anybody."""
+        """The smallest crowd; 0 if there are no people."""
         return int(self.sizes[0]) if len(self.sizes) else 0
 
     @property
@@ -66,11 +66,11 @@ class Crowds:
 
     @property
     def right(self) -> float:
-        """The share of people whom somebody who links everybody is right about."""
+        """The share of people for whom an intruder who links everybody is right."""
         return float((self.people / self.sizes).sum() / self.total) if self.total else 0.0
 
     def in_population(self, fraction: float | None) -> Crowds | None:
-        """The crowds in the population: by the weights, or where the share of it is known."""
+        """The crowds in the population: by the weights, or from the share of it in the table."""
         if fraction is not None:
             return Crowds(self.columns, self.sizes / fraction, self.people)
         if self.population is None:
@@ -81,20 +81,20 @@ class Crowds:
 def crowds_by(
     table: Table, columns: Sequence[str], classes: Classes, weights: Floats | None = None
 ) -> Crowds:
-    """The crowds by some columns, whose classes these are; ``table`` says whose its rows are."""
+    """The crowds by some columns with these classes; ``table`` knows whose its rows are."""
     sizes, people = _smallest(table, classes, classes.sizes)
     population = None
     if weights is not None:
         if table.has_persons:
             weights = once_per_person(weights, table.persons, classes)
         estimated = np.maximum(weights_by_class(classes, weights), classes.sizes)
-        # a crowd of the population in steps that one reads, so that few sizes are kept
+        # crowds of the population are rounded to readable steps, so that few sizes are kept
         population = _smallest(table, classes, np.floor(estimated))
     return Crowds(tuple(columns), sizes, people, population)
 
 
 def classes_by(table: Table, columns: Sequence[str]) -> Classes:
-    """As ``table.crowds``, and not kept: a label for each row is much to keep for each set."""
+    """Like ``table.crowds``, but not kept: a label per row is too much for each set of columns."""
     from shoal.kernels.grouping import group
 
     rows = Classes(*group(combine(map(table.codes, columns), len(table))))
@@ -116,7 +116,7 @@ def _smallest(
 
 @dataclass(frozen=True)
 class GrownSet:
-    """Columns in the order in which they were added, and who stands alone by them up to each."""
+    """Columns in the order of their addition, and how many people stand alone after each one."""
 
     columns: tuple[str, ...]
     alone: tuple[int, ...]
@@ -128,9 +128,10 @@ class GrownSet:
 
 @dataclass(frozen=True, eq=False)
 class Combinations:
-    """The different combinations of some columns: once for each person who has them.
+    """The distinct combinations of some columns: once for each person who has them.
 
-    Where each row is a person, ``times`` says how many have a combination, and nobody is named.
+    If each row is a person, ``times`` is the number of people with a combination, without naming
+    them.
     """
 
     parts: dict[str, Codes]
@@ -161,7 +162,7 @@ class Combinations:
         return {name: found[name] for name in self.parts}
 
     def grown_sets(self) -> list[GrownSet]:
-        """The sets that tell most people apart: among all columns, and without the strongest."""
+        """The sets that distinguish most people: from all columns, and without the strongest."""
         everybody = self._everybody()
         all_alone = everybody.by(self.parts) if self.times is None else None
         most = int(np.sum(self.times == 1)) if all_alone is None else all_alone.count
@@ -170,7 +171,7 @@ class Combinations:
         return [best, self._grown(rest, everybody.by(rest).count)] if rest else [best]
 
     def _grown(self, columns: Sequence[str], most: int) -> GrownSet:
-        """Add the column that tells most people apart, until nearly all who can stand alone do."""
+        """Add the most telling column until nearly all people who can stand alone do."""
         now, chosen, alone = self._everybody(), list[str](), list[int]()
         while len(chosen) < min(_LARGEST_SET, len(columns)):
             chosen.append(now.most_telling([name for name in columns if name not in chosen]))
@@ -190,7 +191,7 @@ class Combinations:
 
 @dataclass(frozen=True, eq=False)
 class _Undecided:
-    """The combinations whose people do not stand alone by the columns so far, in their groups."""
+    """The combinations of people who do not stand alone by the columns so far, in groups."""
 
     of: Combinations
     rows: Integers
@@ -226,7 +227,7 @@ class _Undecided:
         from shoal.kernels.grouping import first_rows
 
         if self.of.times is not None:
-            # two combinations are two people; one may be of several
+            # two combinations are two people, but one may belong to several
             single: Flags = (sizes[labels] == 1) & (self.of.times[self.rows] == 1)
             return single
         owners = self.of.owners[self.rows]
@@ -235,7 +236,7 @@ class _Undecided:
         return ~mixed[labels]
 
     def most_telling(self, columns: Sequence[str]) -> str:
-        """The column that parts the groups best, by a look at some of them."""
+        """The column that splits the groups best, judged on some of them."""
         from shoal.kernels.grouping import count_sizes
 
         most = min(_LOOKED_AT_EACH, _LOOKED_AT // len(columns))
@@ -252,7 +253,7 @@ class _Undecided:
 
 
 def _leave_out(now: _Undecided, left: Sequence[str], found: dict[str, int]) -> None:
-    """Halve the columns that may be left out until one is left, all others being known."""
+    """Halve the columns that may be left out, until one is left and all others are known."""
     if len(left) <= 1 or not len(now.rows):
         found.update(dict.fromkeys(left, now.count))
         return

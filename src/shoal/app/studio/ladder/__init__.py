@@ -1,1 +1,1 @@
-"""The hierarchies of a project: where they are kept, how they look, and how they are edited."""
+"""The hierarchies of a project: where they are kept, how they are drawn and edited."""

@@ -1,4 +1,4 @@
-"""What a hierarchy can be changed by: each an action that ends as one version of the plan."""
+"""The changes of a hierarchy: each is an action that results in one version of the plan."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from shoal.app.studio.ladder._store import Shelf, put, read_file
 from shoal.errors import InputError
 from shoal.table import Hierarchy
 
-LISTED: Final = 100_000  # values that somebody may still want to edit one by one
+LISTED: Final = 100_000  # the most values that someone may want to edit one by one
 _LONGEST: Final = 9  # digits
 
 
 def words_of(hierarchy: Hierarchy) -> str:
-    """A hierarchy in words, without a value of the data."""
+    """A hierarchy in words, without any value of the data."""
     return repr(hierarchy).partition(", ")[2]
 
 
@@ -29,7 +29,7 @@ def whole(text: str | None, default: int, called: str) -> int:
     if text is None:
         return default
     if not text.isdecimal() or len(text) > _LONGEST:
-        raise InputError(f"There is no such {called} in this hierarchy; go to Hierarchies.")
+        raise InputError(f"There is no such {called} in this hierarchy. Go to Hierarchies.")
     return int(text)
 
 
@@ -45,12 +45,12 @@ def named(ladders: Ladders, name: str) -> str:
     """A column that has a hierarchy."""
     ladders.shelf.check(name)
     if name not in ladders.columns:
-        raise InputError("The plan names this column, and the table does not have it.")
+        raise InputError("The plan names this column, but the table does not have it.")
     return name
 
 
 def _keep(studio: Studio, form: Form, request: Request) -> str:
-    """Write every proposal down, so that it stays whatever the data become."""
+    """Save every proposal, so that it stays the same if the data change."""
     ladders = Ladders(studio)
     open_ = [name for name in ladders.columns if ladders.shelf.held(name).value is None]
     put(studio, "proposed hierarchies kept", {name: ladders.hierarchy(name) for name in open_})
@@ -58,7 +58,7 @@ def _keep(studio: Studio, form: Form, request: Request) -> str:
 
 
 def _use(studio: Studio, form: Form, request: Request) -> str:
-    """Hand what is kept beside the plan to the step that generalizes."""
+    """Move hierarchies that wait in the settings into the step that generalizes."""
     shelf = Shelf(studio)
     waiting = {name: shelf.held(name).value for name in shelf.columns if shelf.waits(name)}
     put(studio, "hierarchies put into the plan", waiting)
@@ -88,12 +88,12 @@ def _reset(studio: Studio, form: Form, request: Request) -> str:
 
 
 def _list(studio: Studio, form: Form, request: Request) -> str:
-    """Turn a rule into a list of the values, to be edited one by one."""
+    """Turn a rule into a list of values that can be edited one by one."""
     ladders, name = _asked(studio, form)
     if ladders.table.distinct(name) > LISTED:
         raise InputError(
-            f"The column has more than {LISTED:,} different values, too many to edit one by one; "
-            "take a rule."
+            f"The column has more than {LISTED:,} different values, too many to edit one by one. "
+            "Use a rule."
         )
     made = ladders.hierarchy(name).listed(ladders.table, name)
     put(studio, f"hierarchy of {name} as a list", {name: made})
@@ -104,13 +104,13 @@ def _import(studio: Studio, form: Form, request: Request) -> str:
     ladders, name = _asked(studio, form)
     place = studio.dataset.allowed(form.one("file"))
     if not place.is_file():
-        raise InputError("There is no such file; choose one of the list.")
+        raise InputError("There is no such file. Choose one from the list.")
     made = read_file(place)
     lacking, values = made.uncovered(ladders.table, name), len(ladders.codes(name).column.levels)
     if values and lacking == values:
         raise InputError(
-            f"'{place.name}' lists none of the {values:,} values of the column; it is a hierarchy "
-            "of another one."
+            f"'{place.name}' lists none of the {values:,} values of the column. It is a hierarchy "
+            "for another column."
         )
     put(studio, f"hierarchy of {name} imported", {name: made})
     return _to_column(form, name)
@@ -129,7 +129,7 @@ def _edit(studio: Studio, form: Form, request: Request) -> str:
     ladders, name = _asked(studio, form)
     hierarchy = ladders.hierarchy(name)
     if hierarchy.is_function:
-        raise InputError("This hierarchy is a rule; turn it into a list to edit its groups.")
+        raise InputError("This hierarchy is a rule. Turn it into a list to edit its groups.")
     what, _, level = form.one("do").partition(".")
     rows: Any
     if what in WITH_LEVEL:
@@ -137,13 +137,13 @@ def _edit(studio: Studio, form: Form, request: Request) -> str:
     elif what in WITH_NODES:
         nodes = [node_of(each) or (0, 0) for each in form.all("node")]
         if len({at for at, _ in nodes}) > 1:
-            raise InputError("What is selected is on several levels; select on one level.")
+            raise InputError("The selection is on several levels. Select groups of one level.")
         at = nodes[0][0] if nodes else 0
         chosen = {number for _, number in nodes}
         rows = WITH_NODES[what](hierarchy.rows, at, chosen, form.one("label", ""))
     else:
-        raise InputError("There is no such change; reload the page.")
-    words = {"add": "a level added", "drop": "a level taken out", "join": "joined"}
+        raise InputError("There is no such change. Reload the page.")
+    words = {"add": "a level added", "drop": "a level removed", "join": "joined"}
     words |= {"move": "moved", "split": "split", "rename": "renamed"}
     made = Hierarchy.from_rows(rows)
     put(

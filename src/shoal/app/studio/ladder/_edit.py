@@ -1,7 +1,7 @@
-"""Edits of a list: groups are joined, split, renamed and moved, levels put in and taken out.
+"""Edits of a list: groups are joined, split, renamed and moved; levels are added and removed.
 
-A row is a value with its labels up to the root. A *node* is a label of one level; it has its number
-by first appearance. Every edit leaves levels that nest.
+A row is a value with its labels up to the root. A *node* is a label of one level, numbered by first
+appearance. After every edit the levels nest.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def labels_of(rows: Rows, level: int) -> list[str]:
 
 
 def join(rows: Rows, level: int, nodes: Collection[int], name: str) -> list[Row]:
-    """Make one group of several, or of values a group of the first level."""
+    """Join several groups into one, or values into a group of the first level."""
     if level == 0:
         return move(rows, level, nodes, name)
     name, chosen = checked_name(name), _chosen(rows, level, nodes)
@@ -33,7 +33,7 @@ def join(rows: Rows, level: int, nodes: Collection[int], name: str) -> list[Row]
 
 
 def move(rows: Rows, level: int, nodes: Collection[int], name: str) -> list[Row]:
-    """Put nodes under a group of the next level; under a new one where none has the name."""
+    """Put nodes under a group of the next level; under a new group if none has the name."""
     name, chosen = checked_name(name), _chosen(rows, level, nodes)
     if level + 2 == len(rows[0]):
         rows = add_level(rows, level)
@@ -41,7 +41,7 @@ def move(rows: Rows, level: int, nodes: Collection[int], name: str) -> list[Row]
 
 
 def split(rows: Rows, level: int, nodes: Collection[int], name: str = "") -> list[Row]:
-    """Let groups fall apart into what they were on the level below."""
+    """Split groups into their groups on the level below."""
     _check_group(level)
     chosen = _chosen(rows, level, nodes)
     _check_free(rows, level, chosen, {row[level - 1] for row in rows if row[level] in chosen})
@@ -56,22 +56,22 @@ def rename(rows: Rows, level: int, nodes: Collection[int], name: str) -> list[Ro
     _check_group(level)
     name, chosen = checked_name(name), _chosen(rows, level, nodes)
     if len(chosen) > 1:
-        raise InputError(f"{len(chosen)} groups are selected; rename one, or join them.")
+        raise InputError(f"{len(chosen)} groups are selected. Rename one, or join them.")
     _check_free(rows, level, chosen, {name})
     return _labelled(rows, level, chosen, level, name)
 
 
 def add_level(rows: Rows, level: int) -> list[Row]:
-    """Put a level above this one that is the same, to be edited."""
+    """Add a copy of this level above it, to be edited."""
     if not 0 <= level <= len(rows[0]) - 2:
-        raise InputError("There is no such level; reload the page.")
+        raise InputError("There is no such level. Reload the page.")
     return [(*row[: level + 1], row[level], *row[level + 1 :]) for row in rows]
 
 
 def drop_level(rows: Rows, level: int) -> list[Row]:
-    """Take a level out."""
+    """Remove a level."""
     if not 1 <= level <= len(rows[0]) - 2:
-        raise InputError("The values themselves and the last level stay; choose one between them.")
+        raise InputError("The values and the last level cannot be removed. Choose one in between.")
     return [(*row[:level], *row[level + 1 :]) for row in rows]
 
 
@@ -93,9 +93,9 @@ def checked_name(name: str) -> str:
     """A name for a group, of one line; the error does not quote it, since it may be a value."""
     name = name.strip()
     if not name or len(name) > _LONGEST or any(map(_is_unfit, name)):
-        raise InputError(f"A group needs a name of 1 to {_LONGEST} letters in one line.")
+        raise InputError(f"A group needs a name of 1 to {_LONGEST} characters on one line.")
     if set(name) == {ROOT}:
-        raise InputError(f"'{ROOT}' says nothing and is the last level; take another name.")
+        raise InputError(f"'{ROOT}' is the name of the last level. Choose another name.")
     return name
 
 
@@ -105,33 +105,33 @@ def _is_unfit(character: str) -> bool:
 
 def _chosen(rows: Rows, level: int, nodes: Collection[int]) -> set[str]:
     if not 0 <= level <= len(rows[0]) - 2:
-        raise InputError("There is no such level to edit; reload the page.")
+        raise InputError("There is no such level to edit. Reload the page.")
     labels = labels_of(rows, level)
     if not nodes:
-        raise InputError("Nothing is selected; select values or groups first.")
+        raise InputError("Nothing is selected. Select values or groups first.")
     if not all(0 <= node < len(labels) for node in nodes):
-        raise InputError("What is selected is not in the list; reload the page.")
+        raise InputError("The selection is not in the list. Reload the page.")
     return {labels[node] for node in nodes}
 
 
 def _check_group(level: int) -> None:
     if level == 0:
-        raise InputError("Values of the table are selected; select groups of a level above them.")
+        raise InputError("Values of the table are selected. Select groups of a level above them.")
 
 
 def _check_free(rows: Rows, level: int, chosen: set[str], names: set[str]) -> None:
-    """No group that is not selected may have one of the names: the two would become one."""
+    """Refuse a name that a group outside the selection has: the two would become one."""
     if any(row[level] in names and row[level] not in chosen for row in rows):
         raise InputError(
-            "Another group of this level has this name already; select it as well and join, or "
-            "take another name."
+            "Another group of this level already has this name. Select it as well and join them, "
+            "or choose another name."
         )
 
 
 def _labelled(rows: Rows, level: int, chosen: set[str], target: int, name: str) -> list[Row]:
-    """The rows of nodes with a name at a level, and from there on as the group that has it.
+    """The rows with a new name at a level for some nodes, and above as the group with that name.
 
-    A new group stands where the first of its nodes stood.
+    A new group takes the place of the first of its nodes.
     """
 
     def coarser() -> Iterator[Row]:

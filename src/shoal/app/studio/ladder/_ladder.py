@@ -22,7 +22,7 @@ SHOWN: Final = 50
 
 @dataclass(frozen=True, repr=False)
 class Node:
-    """A node as a cell of the picture, over as many lines as it has nodes below it."""
+    """A node as a cell of the picture; it spans the lines of the nodes below it."""
 
     level: int
     number: int
@@ -35,7 +35,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Section:
-    """A page of a ladder: lines of the finest level shown, each with the nodes that begin there."""
+    """A page of a ladder: lines of the finest shown level, each with the nodes that start there."""
 
     lines: list[list[Node]]
     page: int
@@ -51,11 +51,11 @@ class Ladder:
     ----------
     nodes : numpy.ndarray
         ``[levels, values]``: the node of each value at each level. The values are those of the
-        list, or of the column where the hierarchy is a function; missing comes last.
+        list, or of the column if the hierarchy is a function; missing comes last.
     labels : sequence
         The labels at each level, by node; None for a missing value.
     place : numpy.ndarray
-        The value of each code of the column; -1 where the list lacks it.
+        The value of each code of the column; -1 if the list lacks it.
     """
 
     table: Table
@@ -104,7 +104,7 @@ class Ladder:
 
     @cached_property
     def _order(self) -> Integers:
-        """The values so that those of a node stand together, at every level."""
+        """The values, ordered so that those of a node are adjacent at every level."""
         return np.lexsort(self.nodes)  # by the last level first
 
     @cached_property
@@ -112,18 +112,18 @@ class Ladder:
         return [np.bincount(nodes, minlength=self.count(at)) for at, nodes in enumerate(self.nodes)]
 
     def section(self, finest: int, page: int, under: tuple[int, int] | None = None) -> Section:
-        """A page of the ladder from a level on; all of it, or what is under one node."""
+        """A page of the ladder from a level up; all of it, or the part under one node."""
         order = self._order
         if under is not None:
             level, node = under
             if not (0 <= level < self.levels and 0 <= node < self.count(level)):
-                raise InputError("There is no such group in the hierarchy; reload the page.")
+                raise InputError("There is no such group in the hierarchy. Reload the page.")
             order = order[self.nodes[level][order] == node]
         nodes = self.nodes[finest][order]
         starts = np.flatnonzero(np.diff(nodes, prepend=-1))  # where a line begins
         pages = max(-(-len(starts) // SHOWN), 1)
         if not 1 <= page <= pages:
-            raise InputError(f"The ladder has {pages} pages; there is no page {page}.")
+            raise InputError(f"The ladder has no page {page}. Choose one of its {pages} pages.")
         first = (page - 1) * SHOWN
         shown = order[starts[first : first + SHOWN]]
         before = order[starts[first - 1]] if first else None
@@ -134,7 +134,7 @@ class Ladder:
         return Section(lines, page, pages, len(starts))
 
     def _cells(self, level: int, shown: Integers, before: int | None) -> list[tuple[int, Node]]:
-        """The nodes of a level on a page, each with the line that it begins on."""
+        """The nodes of a level on a page, each with the line where it starts."""
         nodes = self.nodes[level][shown]
         begins = np.flatnonzero(np.diff(nodes, prepend=-1))
         ends = np.append(begins[1:], len(nodes))

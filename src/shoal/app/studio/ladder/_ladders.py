@@ -1,4 +1,4 @@
-"""Hierarchies on the table: codes, ladders and who stands alone, each made once and kept."""
+"""Hierarchies on the table: codes, ladders and counts of people who stand alone, all kept."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _MOST: Final = 600  # more than a page of all columns needs
 
 
 class _Memory:
-    """What was made last of one table."""
+    """The latest results for one table."""
 
     def __init__(self) -> None:
         self._found: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
         self._lock = threading.RLock()
 
     def get(self, key: tuple[Any, ...], make: Callable[[], T]) -> T:
-        with self._lock:  # the second who asks waits for the first one's answer
+        with self._lock:  # a second request waits for the answer to the first
             if key not in self._found:
                 self._found[key] = make()
             self._found.move_to_end(key)
@@ -38,7 +38,7 @@ class _Memory:
             return self._found[key]
 
     def last(self, what: str, key: tuple[Any, ...], make: Callable[[], T]) -> T:
-        """The same for what is large: only the last one is kept."""
+        """The same for large results: only the latest is kept."""
         with self._lock:
             found = self._found.pop((what,), None)
             if found is None or found[0] != key:
@@ -63,7 +63,7 @@ class Ladders:
 
     @cached_property
     def columns(self) -> list[str]:
-        """The columns that have a hierarchy, and that the table has."""
+        """The columns of the table that have a hierarchy."""
         return [name for name in self.shelf.columns if name in self.table.columns]
 
     def hierarchy(self, column: str) -> Hierarchy:
@@ -88,18 +88,18 @@ class Ladders:
         )
 
     def check(self) -> None:
-        """Refuse to count people where the hierarchy of a column cannot be read."""
+        """Refuse to count people if the hierarchy of a column cannot be read."""
         for other in self.columns:
             try:
                 self.codes(other)
             except ShoalError:
                 raise InputError(
-                    f"The hierarchy of column '{other}' cannot be read, so nobody can be counted; "
-                    "go to Hierarchies and mend it first."
+                    f"The hierarchy of column '{other}' cannot be read, so nobody can be counted. "
+                    "Fix it under Hierarchies first."
                 ) from None
 
     def planned(self) -> dict[str, int]:
-        """The level that the plan gives to each column; 0 where it gives none."""
+        """The level that the plan gives to each column; 0 if it gives none."""
         return {
             name: min(self.shelf.level_of(name) or 0, self.hierarchy(name).levels - 1)
             for name in self.columns
@@ -114,12 +114,12 @@ class Ladders:
         )
 
     def alone(self, column: str, levels: Mapping[str, int]) -> list[int]:
-        """How many people stand alone with a column at each level, the others as given."""
+        """How many people stand alone with a column at each level and the others as given."""
         others = {name: level for name, level in levels.items() if name != column}
         return self._combinations.alone_by_level(column, others)
 
     def alone_by_itself(self, column: str) -> list[int]:
-        """The same for whoever knows nothing but this column."""
+        """The same for an intruder who knows only this column."""
         key = ("by itself", self.table.roles.unit, *self._key(self.shelf.held(column)))
         codes = {column: self.codes(column)}
         return self._memory.get(
@@ -137,7 +137,7 @@ class Ladders:
         return self._memory.last("combinations", key, lambda: LevelCombinations(self.table, codes))
 
     def _key(self, held: Held) -> tuple[Any, ...]:
-        """What a hierarchy depends on: how it is written, and the file as it is now."""
+        """What a hierarchy depends on: its notation, and the current state of its file."""
         place = place_of(self._studio, held.value)
         if place is None:
             return held.column, json.dumps(held.value, default=str)

@@ -13,7 +13,7 @@ from shoal.table.hierarchy._rule import UNITS
 _MOST_LEVELS: Final = 20
 _MOST_EDGES: Final = 1000
 
-#: What fits a kind of column, the most natural first.
+#: The rules that fit each kind of column, the most natural first.
 RULES_FOR: Final = {
     "integer": ("intervals", "edges", "rounding", "prefixes"),
     "float": ("intervals", "edges", "rounding"),
@@ -22,18 +22,18 @@ RULES_FOR: Final = {
     "time": ("dates",),
     "text": ("prefixes",),
 }
-#: What can be proposed for a kind of column, with what it is called.
+#: The proposals for each kind of column, with their names.
 PROPOSALS: Final = {
     "number": {
         "intervals": "equal widths",
         "sizes": "1, 2 and 5 times powers of ten",
-        "quantiles": "about equally many people in each",
+        "quantiles": "about the same number of people in each",
         "rounding": "rounded numbers",
     },
     "date": {"dates": "calendar units"},
     "code": {"prefixes": "the first characters"},
     "any": {
-        "ordered": "a list of neighbours, in the order of the values",
+        "ordered": "a list of neighbors, in the order of the values",
         "frequency": "a list in which rare values are joined",
         "suppression": "the value or nothing",
     },
@@ -41,7 +41,7 @@ PROPOSALS: Final = {
 
 
 def proposals_for(kind: str) -> dict[str, str]:
-    """The kinds of hierarchy that can be proposed for a column of some kind."""
+    """The kinds of hierarchy that can be proposed for a kind of column."""
     rules = RULES_FOR.get(kind, ())
     shelves = ["number"] * ("intervals" in rules) + ["date"] * ("dates" in rules)
     shelves += ["code"] * ("prefixes" in rules) + ["any"]
@@ -52,7 +52,7 @@ def rule_of(form: Form) -> dict[str, Any]:
     """The rule that a form asks for."""
     kind = form.one("kind")
     if kind not in _READERS:
-        raise InputError("There is no such kind of rule; reload the page.")
+        raise InputError("There is no such kind of rule. Reload the page.")
     return _READERS[kind](form)
 
 
@@ -60,7 +60,7 @@ def _intervals(form: Form) -> dict[str, Any]:
     rule: dict[str, Any] = {"intervals": _numbers(form.one("widths"), "Widths")}
     origin = _numbers(form.one("origin", "") or "0", "Where intervals begin")
     if len(origin) != 1:
-        raise InputError("Intervals begin at one number, such as 0.")
+        raise InputError("Intervals start at one number. Type one, such as 0.")
     return rule | ({"origin": origin[0]} if origin[0] else {})
 
 
@@ -98,14 +98,14 @@ _READERS: Final[dict[str, Callable[[Form], dict[str, Any]]]] = {
 
 
 def _numbers(text: str, called: str, most: int = _MOST_LEVELS) -> list[int | float]:
-    """Numbers with commas, semicolons or blanks between them."""
+    """Numbers separated by commas, semicolons or spaces."""
     words = [word for word in re.split(r"[,;\s]+", text.strip()) if word]
     try:
         numbers = [int(word) if re.fullmatch(r"[+-]?\d+", word) else float(word) for word in words]
     except ValueError:
         raise InputError(
-            f"{called} must be numbers with commas between them, such as 5, 10, 20; a decimal "
-            "mark is a point."
+            f"{called} must be numbers separated by commas, such as 5, 10, 20, with a decimal "
+            "point."
         ) from None
     return _not_too_many(numbers, called, most)
 

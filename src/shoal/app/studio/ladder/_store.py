@@ -1,9 +1,9 @@
-"""Where the hierarchy of a column stands, and how it gets there.
+"""Where the hierarchy of a column is kept, and how it is written.
 
-A step of the plan that generalizes names it. Where there is no such step yet, ``[hierarchies]`` of
-studio.toml keeps it: ``column = rule-or-path``, the same values as in a plan. What nobody has
-written is proposed from the data. A list is a file in ``hierarchies/``; a changed list is a new
-file, so that every earlier version of the plan finds its own.
+A generalizing step of the plan names it. If there is no such step yet, ``[hierarchies]`` of
+studio.toml keeps it: ``column = rule-or-path``, the same values as in a plan. A hierarchy that
+nobody has written is proposed from the data. A list is a file in ``hierarchies/``. A changed list
+is a new file, so that every earlier version of the plan finds its own.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from shoal.table import Hierarchy
 from shoal.workflow import Plan
 from shoal.workflow.release._folder import complete_files
 
-#: The table of studio.toml with what waits for a step that generalizes.
+#: The table of studio.toml for hierarchies that wait for a step that generalizes.
 KEPT: Final = "hierarchies"
 LARGEST: Final = 64_000_000  # bytes of a file
 
@@ -34,7 +34,7 @@ Value = str | dict[str, Any]
 
 @dataclass(frozen=True)
 class Held:
-    """The hierarchy of a column as it is written: in the plan, beside it, or nowhere."""
+    """The hierarchy of a column as it is written: in the plan, in studio.toml, or nowhere."""
 
     column: str
     value: Value | None = None
@@ -42,7 +42,7 @@ class Held:
 
     @property
     def kind(self) -> str:
-        """What it is, in a word."""
+        """Its kind, in one word."""
         if self.value is None:
             return "proposed"
         if isinstance(self.value, str):
@@ -53,13 +53,13 @@ class Held:
 
 
 class Shelf:
-    """The hierarchies of a project as its plan and settings name them at this moment."""
+    """The hierarchies of a project as its plan and settings name them now."""
 
     def __init__(self, studio: Studio) -> None:
         version = studio.project.version
         try:
             self.plan = studio.project.plan
-        except ShoalError:  # perhaps for a file that is gone, which can be mended here
+        except ShoalError:  # perhaps a file is gone, which can be fixed here
             self.plan = _without_hierarchies(version.plan, studio.project.folder)
         written = parsed_toml(version.plan, PLAN).unwrap()
         self._steps: Sequence[Mapping[str, Any]] = written.get("steps", [])
@@ -67,7 +67,7 @@ class Shelf:
 
     @cached_property
     def columns(self) -> list[str]:
-        """The quasi-identifiers, and what else the plan generalizes."""
+        """The quasi-identifiers, and other columns that the plan generalizes."""
         roles = self.plan.roles
         named = [] if roles is None else list(roles.quasi_identifiers)
         for step in self._steps:
@@ -96,11 +96,11 @@ class Shelf:
         return Held(column) if value is None else Held(column, value, "kept")
 
     def waits(self, column: str) -> bool:
-        """Whether a hierarchy is kept beside a plan that could have it."""
+        """Whether studio.toml keeps a hierarchy that the plan could use."""
         return self.held(column).where == "kept" and self.step_of(column) is not None
 
     def level_of(self, column: str) -> int | None:
-        """The level that the plan gives to a column; None where it is searched for."""
+        """The level that the plan gives to a column; None if it is searched for."""
         step = self.step_of(column)
         return None if step is None else self._steps[step].get("levels", {}).get(column)
 
@@ -108,7 +108,7 @@ class Shelf:
         """The column, if it has a hierarchy here."""
         if column not in self.columns:
             raise InputError(
-                "This column is not generalized: it is no quasi-identifier. "
+                "This column is not generalized, since it is not a quasi-identifier. "
                 f"{did_you_mean(column, self.columns)} Give it the role under Roles first."
             )
         return column
@@ -125,7 +125,7 @@ def _without_hierarchies(text: str, folder: Path) -> Plan:
 
 
 def place_of(studio: Studio, value: Value | None) -> Path | None:
-    """The file of a hierarchy, below the folders that may be read; None where it has none."""
+    """The file of a hierarchy, below the folders that may be read; None if it has none."""
     return studio.dataset.allowed(value) if isinstance(value, str) else None
 
 
@@ -134,9 +134,9 @@ def read_file(place: Path) -> Hierarchy:
     try:
         size = os.stat(place).st_size
     except OSError:
-        raise ReadError(f"There is no hierarchy file '{place.name}' where it should be.") from None
+        raise ReadError(f"The hierarchy file '{place.name}' is missing. Import it again.") from None
     if size > LARGEST:
-        raise ReadError(f"'{place.name}' is larger than a list of values that people edit.")
+        raise ReadError(f"'{place.name}' is too large for an editable list. Use a rule instead.")
     return Hierarchy.from_csv(place)
 
 
@@ -150,7 +150,7 @@ def put(
     *,
     based_on: int | None = None,
 ) -> None:
-    """Give columns their hierarchies, as one version; a list becomes a new file, None takes out."""
+    """Set hierarchies as one version; a list becomes a new file, and None removes one."""
     written: list[Path] = []
 
     def edit(plan: Any, settings: Any) -> None:
@@ -171,7 +171,7 @@ def put(
     try:
         studio.project.change(what, edit, based_on=based_on)
     except ShoalError:
-        for place in written:  # no version names them
+        for place in written:  # no version refers to them
             place.unlink(missing_ok=True)
         raise
 
@@ -185,7 +185,7 @@ def _in_toml(value: Any) -> Any:
 
 
 def _write(studio: Studio, column: str, hierarchy: Hierarchy) -> Path:
-    """A new file: a name that is there, or that a version of the plan has, is not taken again."""
+    """A new file; a name that exists, or that a version of the plan uses, is not used again."""
     project = studio.project
     folder = project.folder / FOLDER
     folder.mkdir(mode=0o700, exist_ok=True)
@@ -199,7 +199,7 @@ def _write(studio: Studio, column: str, hierarchy: Hierarchy) -> Path:
         draft.write_text(hierarchy.to_csv_text(), encoding="utf-8", newline="")
         if Hierarchy.from_csv(draft) != hierarchy:
             raise InputError(
-                "The list has a value that a file of fields cannot hold, such as one of blanks; "
-                "clean the column first."
+                "The list has a value that a text file cannot hold, such as one that consists of "
+                "spaces. Clean the column first."
             )
     return place

@@ -1,1 +1,1 @@
-"""What the screens Plan and Search say and write: methods, requirements, beginnings, edits."""
+"""What the screens Plan and Search show and write: methods, requirements, first plans, edits."""

@@ -1,4 +1,4 @@
-"""Good beginnings: plans for four uses that fit the roles of a table."""
+"""First plans for four uses, made to fit the roles of a table."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from shoal.table import Table
 
 @dataclass(frozen=True)
 class Beginning:
-    """A use of a release, when it is the right one, and what its plan asks for."""
+    """A use of a release: when to choose it, and what its plan requires."""
 
     name: str
     title: str
@@ -40,7 +40,7 @@ BEGINNINGS: Final = (
     Beginning(
         "hospital",
         "Hospital",
-        "When records of patients go to people who signed for them. Crowds of 11 keep the chance "
+        "When patient records go to people who signed for them. Crowds of 11 keep the chance "
         "of being found below the 9 % that medicine agencies ask for; nobody is left out.",
         {"method": "generalize", "algorithm": "mondrian"},
         11,
@@ -50,8 +50,8 @@ BEGINNINGS: Final = (
     Beginning(
         "open",
         "Open data",
-        "When anybody may download the table and link it with anything. Crowds are large, and the "
-        "links of an intruder are counted before it leaves.",
+        "When anyone may download the table and link it with anything. Crowds are large, and an "
+        "intruder's links are counted before the release.",
         {"method": "generalize", "algorithm": "local"},
         20,
         3,
@@ -60,8 +60,8 @@ BEGINNINGS: Final = (
     Beginning(
         "learning",
         "Machine learning",
-        "When models are to learn from it. Numbers stay numbers: similar records share one value, "
-        "so that no column turns into ranges.",
+        "When models learn from the table. Numbers stay numbers: similar records share one value, "
+        "so no column turns into ranges.",
         {"method": "microaggregate", "dissimilarity": "gower"},
         5,
         2,
@@ -74,17 +74,17 @@ def beginning_called(name: str) -> Beginning:
     for each in BEGINNINGS:
         if each.name == name:
             return each
-    raise InputError("There is no such beginning; choose one of the four.")
+    raise InputError("There is no such first plan. Choose one of the four.")
 
 
 def plan_for(
     beginning: Beginning, table: Table, project: Project, made: Mapping[str, Any]
 ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """The steps and the requirements; hierarchies that list values are written beside the plan."""
+    """The steps and requirements; hierarchies that list values become files next to the plan."""
     columns = table.roles.quasi_identifiers
     if not columns:
         raise InputError(
-            "No column is a quasi-identifier yet; say under Roles what an intruder may know."
+            "No column is a quasi-identifier yet. Declare under Roles what an intruder may know."
         )
     k = min(beginning.k, table.person_count)
     step: dict[str, Any] = {**beginning.step, "k": k}
@@ -102,7 +102,7 @@ def plan_for(
 
 
 def diversity_of(table: Table, wanted: int) -> int | None:
-    """How many different sensitive values every crowd can be asked for; None for none."""
+    """How many different sensitive values every crowd can have; None if it cannot be required."""
     if not table.roles.sensitive:
         return None
     whole = table.drop(table.roles.quasi_identifiers)
@@ -118,9 +118,9 @@ def hierarchies_in_plan(
     *,
     ordered: bool = False,
 ) -> dict[str, Any]:
-    """The hierarchy of each column as a plan writes it: the one that was made, or a proposed one.
+    """The hierarchy of each column as in a plan: the one that was made, or a proposed one.
 
-    ``ordered`` columns that have a scale need none.
+    ``ordered`` columns with a scale need none.
     """
     needed = [name for name in columns if not ordered or table.kind(name) in ("text", "boolean")]
     proposed = [name for name in needed if name not in made]

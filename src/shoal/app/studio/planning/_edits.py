@@ -1,4 +1,4 @@
-"""Edits of a plan's text: steps and requirements put in, changed, moved and taken out."""
+"""Edits of a plan's text: steps and requirements are added, changed, moved and removed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from shoal.masking import Masker
 
 
 def raw_plan(text: str) -> dict[str, Any]:
-    """A plan as it is written, whether or not Shoal understands it; empty where it is no TOML."""
+    """A plan as it is written, even if Shoal does not understand it; empty if it is not TOML."""
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError:
@@ -29,7 +29,7 @@ def steps_in(raw: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def parameters_in(raw: Mapping[str, Any], cls: type[Masker]) -> dict[str, Any]:
-    """The parameters of a step as it is written, under the names that they have now."""
+    """The parameters of a step as it is written, under their current names."""
     return {cls.renamed.get(n, n): value for n, value in raw.items() if n != "method"}
 
 
@@ -42,30 +42,30 @@ def shown_at(project: Project, version: int) -> dict[str, Any]:
     for each in project.versions:
         if each.number == version:
             return raw_plan(each.plan)
-    raise Conflict("The page is of a version that is not there any more; reload it.")
+    raise Conflict("The page shows a version that no longer exists. Reload it.")
 
 
 def check_step(project: Project, version: int, plan: Any, number: int) -> None:
-    """Raise Conflict where a step is not what the page showed."""
+    """Raise Conflict if a step is not what the page showed."""
     shown, now = steps_in(shown_at(project, version)), steps_in(plan.unwrap())
     if not 0 <= number < len(shown):
-        raise InputError("The plan has no such step; reload the page.")
+        raise InputError("The plan has no such step. Reload the page.")
     if number >= len(now) or now[number] != shown[number]:
         raise Conflict(
-            f"Step {number + 1} was changed meanwhile, in another tab or in an editor; look at "
-            "it as it is now, and change it again."
+            f"Step {number + 1} was changed in the meantime, in another tab or in an editor. Look "
+            "at its current state, and repeat your change."
         )
 
 
 def check_requirement(project: Project, version: int, plan: Any, key: str, place: int) -> None:
-    """Raise Conflict where a requirement is not what the page showed."""
+    """Raise Conflict if a requirement is not what the page showed."""
     shown = _requirement(shown_at(project, version), key, place)
     if shown is None:
-        raise InputError("The plan has no such requirement; reload the page.")
+        raise InputError("The plan has no such requirement. Reload the page.")
     if _requirement(plan.unwrap(), key, place) != shown:
         raise Conflict(
-            "This requirement was changed meanwhile, in another tab or in an editor; look at it "
-            "as it is now, and change it again."
+            "This requirement was changed in the meantime, in another tab or in an editor. Look "
+            "at its current state, and repeat your change."
         )
 
 
@@ -80,7 +80,7 @@ def _requirement(raw: Mapping[str, Any], key: str, place: int) -> Any:
 
 
 def add_step(plan: Any, step: Mapping[str, Any], at: int | None = None) -> None:
-    """Put a step at a place, at the end without one."""
+    """Insert a step at a place, by default at the end."""
     if "steps" not in plan:
         plan["steps"] = tomlkit.aot()
     steps = plan["steps"]
@@ -89,7 +89,7 @@ def add_step(plan: Any, step: Mapping[str, Any], at: int | None = None) -> None:
 
 
 def change_step(plan: Any, number: int, values: Mapping[str, Any]) -> None:
-    """Give a step other parameters; what stays as it is keeps its line and its comment."""
+    """Change the parameters of a step; the others keep their lines and comments."""
     entry = plan["steps"][number]
     for name in [name for name in entry if name != "method" and name not in values]:
         del entry[name]
@@ -111,7 +111,7 @@ def _change_table(table: Any, values: Mapping[str, Any]) -> None:
 
 
 def move_step(plan: Any, number: int, by: int) -> None:
-    """Move a step up or down; beyond an end it stays."""
+    """Move a step up or down; it stays within the list."""
     steps = plan["steps"]
     to = min(max(number + by, 0), len(steps) - 1)
     if to != number:
@@ -121,7 +121,7 @@ def move_step(plan: Any, number: int, by: int) -> None:
 
 
 def remove_step(plan: Any, number: int) -> None:
-    """Take a step out."""
+    """Remove a step."""
     del plan["steps"][number]
     if not len(plan["steps"]):
         del plan["steps"]
@@ -130,7 +130,7 @@ def remove_step(plan: Any, number: int) -> None:
 def replace_all(
     plan: Any, steps: Sequence[Mapping[str, Any]], require: Mapping[str, Any] | None = None
 ) -> None:
-    """Put other steps in the place of all; other requirements too, where they are given."""
+    """Replace all steps, and all requirements if new ones are given."""
     if "steps" in plan:
         del plan["steps"]
     if require is not None and "require" in plan:
@@ -145,7 +145,7 @@ def replace_all(
 
 
 def set_requirement(plan: Any, key: str, place: int, value: Any) -> None:
-    """Put a requirement at a place among those of its name; None takes it out."""
+    """Set a requirement at a place among those of its name; None removes it."""
     if "require" not in plan:
         plan["require"] = tomlkit.table()
     asked = plan["require"]
@@ -166,7 +166,7 @@ def set_requirement(plan: Any, key: str, place: int, value: Any) -> None:
 
 
 def add_requirement(plan: Any, key: str, value: Any) -> None:
-    """Ask for something more."""
+    """Add a requirement."""
     set_requirement(plan, key, 1_000, value)
 
 
@@ -194,7 +194,7 @@ def _new_table(step: Mapping[str, Any]) -> Any:
 
 
 def _item(value: Any) -> Any:
-    """A value on one line: tables in it are inline."""
+    """A value on one line, with inline tables."""
     if isinstance(value, Mapping):
         table = tomlkit.inline_table()
         for name, one in value.items():

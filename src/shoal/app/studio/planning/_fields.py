@@ -1,4 +1,4 @@
-"""Declared parameters as the fields of a form, and back: what is typed as a plan writes it."""
+"""Declared parameters as the fields of a form, and typed values in the notation of a plan."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from shoal.parameters import (
 )
 from shoal.table import Table
 
-#: Fields of a form begin so.
+#: The prefix of the names of form fields.
 PREFIX: Final = "p."
 _LONGEST: Final = 2_000
 
 
 @dataclass(frozen=True)
 class Part:
-    """One line of a field that has several: a column's hierarchy or level, or a model."""
+    """One line of a field with several lines: a column's hierarchy or level, or a model."""
 
     name: str
     label: str
@@ -62,20 +62,20 @@ class Field:
 
     @property
     def label(self) -> str:
-        """The name as people write it."""
+        """The name in plain words."""
         return self.name.replace("_", " ")
 
 
 @dataclass(frozen=True)
 class Place:
-    """What a form is about: the table, and the hierarchies that were made for it."""
+    """What a form needs: the table, and the hierarchies that were made for it."""
 
     table: Table
     made: Mapping[str, Any] = field(default_factory=dict)
 
 
 def fields_of(declaring: Any, given: Mapping[str, Any], place: Place) -> list[Field]:
-    """The fields of a method, model or measure, filled with what a plan holds."""
+    """The fields of a method, model or measure, filled with the values of a plan."""
     options = {option.name: option for option in docstring_of(declaring).options}
     found = []
     for parameter in parameters_of(declaring):
@@ -150,7 +150,7 @@ def _choices(declaring: Any, parameter: Parameter, place: Place) -> tuple[str, .
 
 
 def _by_model(value: Any) -> Mapping[str, Any] | None:
-    """Models by name as the form shows them; None where one is asked for twice."""
+    """Models by name as the form shows them; None if one is used twice."""
     tables = value if isinstance(value, list) else [value or {}]
     if not all(isinstance(table, Mapping) for table in tables):
         return None
@@ -161,7 +161,7 @@ def _by_model(value: Any) -> Mapping[str, Any] | None:
 
 
 def group_models() -> dict[str, type[PrivacyModel]]:
-    """The models that say what a group of records must be like."""
+    """The models that set a condition on a group of records."""
     return {
         name: cls
         for name, cls in discover_models().items()
@@ -171,14 +171,14 @@ def group_models() -> dict[str, type[PrivacyModel]]:
 
 
 def given_to(model: type[PrivacyModel], value: Any) -> dict[str, Any]:
-    """The parameters of a model as a plan holds them: one number is the first."""
+    """The parameters of a model as in a plan: a single number is the first parameter."""
     if value is None:
         return {}
     return dict(value) if isinstance(value, Mapping) else {parameters_of(model)[0].name: value}
 
 
 def as_written(model: type[PrivacyModel], values: Mapping[str, Any]) -> Any:
-    """The same as a plan writes it: one number where that says it all."""
+    """The same in the notation of a plan: a single number if that is enough."""
     first = parameters_of(model)[0].name
     return values[first] if [*values] == [first] else dict(values)
 
@@ -207,22 +207,22 @@ def _parts(kind: str, value: Any, place: Place) -> tuple[Part, ...]:
 def _hierarchy_part(name: str, given: Mapping[str, Any], place: Place) -> Part:
     choices = [("", "proposed from the data when it runs")]
     if name in given:
-        choices.append(("now", f"as now: {hierarchy_in_words(given[name])}"))
+        choices.append(("now", f"current: {hierarchy_in_words(given[name])}"))
     if name in place.made and place.made[name] != given.get(name):
-        choices.append(("made", f"as made here: {hierarchy_in_words(place.made[name])}"))
+        choices.append(("made", f"made in the studio: {hierarchy_in_words(place.made[name])}"))
     return Part(name, name, "now" if name in given else "", tuple(choices))
 
 
 def hierarchy_in_words(value: Any) -> str:
-    """A hierarchy as a plan writes it, in a few words: its kind or its file, and no value."""
+    """A hierarchy of a plan in a few words: its kind or its file, but no value."""
     if not isinstance(value, Mapping):
         return f"the file {value}"
-    told = []
+    rules = []
     for name, option in value.items():
-        listed = option if isinstance(option, list) else [option]
+        listed = [] if option is True else option if isinstance(option, list) else [option]
         plain = all(isinstance(one, (int, float, str)) for one in listed) and len(listed) <= 8
-        told.append(f"{name} {', '.join(map(str, listed))}" if plain else str(name))
-    return "; ".join(told) or "a list"
+        rules.append(f"{name} {', '.join(map(str, listed))}".rstrip() if plain else str(name))
+    return "; ".join(rules) or "a list"
 
 
 # -- and back
@@ -231,7 +231,7 @@ def hierarchy_in_words(value: Any) -> str:
 def values_of(
     declaring: Any, form: Form, given: Mapping[str, Any], place: Place, prefix: str = PREFIX
 ) -> dict[str, Any]:
-    """What the plan is to hold after a form was sent; what is wrong with it, the plan says."""
+    """The values for the plan after a form was sent; the plan itself reports what is wrong."""
     values: dict[str, Any] = {}
     sent = {name for name, _ in form.items()}
     for shown in fields_of(declaring, given, place):
@@ -252,7 +252,7 @@ def values_of(
 
 
 def _is_left_out(declaring: Any, shown: Field, value: Any, given: Mapping[str, Any]) -> bool:
-    """A value that is not there, or the default that the plan did not write either."""
+    """Whether a value is missing, or a default that the plan did not contain either."""
     if value is None or value == "":
         return True
     default = {each.name: each.default for each in parameters_of(declaring)}[shown.name]
@@ -262,7 +262,7 @@ def _is_left_out(declaring: Any, shown: Field, value: Any, given: Mapping[str, A
 def _scalar(shown: Field, text: str) -> Any:
     text = text.strip()
     if len(text) > _LONGEST:
-        raise InputError(f"'{shown.label}' is too long.")
+        raise InputError(f"'{shown.label}' is too long. Shorten it.")
     if not text:
         return None
     if shown.kind in ("whole", "number"):
@@ -272,7 +272,7 @@ def _scalar(shown: Field, text: str) -> Any:
 
 
 def number_in(text: str) -> Any:
-    """A number as people type it; what is none stays a text, for whoever words the error."""
+    """A number as people type it; any other text is returned, and refused elsewhere."""
     text = text.strip()
     for kind in (int, float):
         try:
@@ -293,7 +293,7 @@ def _table_from(shown: Field, form: Form, given: Mapping[str, Any], place: Place
         if shown.kind == "models":
             cls, prefix = group_models()[part.name], f"{PREFIX}{shown.name}.{part.name}."
             own = values_of(cls, form, given_to(cls, before.get(part.name)), place, prefix)
-            if parameters_of(cls)[0].name in own:  # without its level a model is not asked for
+            if parameters_of(cls)[0].name in own:  # without its level, a model is not required
                 after[part.name] = as_written(cls, own)
             continue
         text = form.one(f"{PREFIX}{shown.name}.{number}", "").strip()

@@ -1,4 +1,4 @@
-"""Every plan that was tried by risk and utility: the geometry of the picture."""
+"""The picture of all tried plans by risk and utility: its geometry."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from shoal.workflow.report._figures import Tick
 
-#: Where a search keeps the plans that it tried.
+#: The file in which a search keeps the plans that it tried.
 TRIED: Final = "tried.json"
 LEFT, TOP, RIGHT, BASE = 52.0, 16.0, 624.0, 352.0
 
@@ -30,10 +30,10 @@ class Spot:
 
 @dataclass(frozen=True)
 class Front:
-    """The picture: where plans stand, the front, and the two limits."""
+    """The picture: the places of the plans, the front, and the two limits."""
 
     spots: tuple[Spot, ...]
-    #: Plans that have no utility: too risky to ask for it, or given up.
+    #: Plans without a measured utility: too risky to measure it, or abandoned.
     unmeasured: int
     risks: tuple[float, float]
     utilities: tuple[float, float]
@@ -43,7 +43,7 @@ class Front:
     y_ticks: tuple[Tick, ...]
 
     def x(self, risk: float) -> float:
-        """Where a risk stands; beyond the ends, at them."""
+        """The place of a risk, kept within the ends of the axis."""
         return _between(risk, self.risks, LEFT, RIGHT)
 
     def y(self, utility: float) -> float:
@@ -51,7 +51,7 @@ class Front:
 
     @property
     def path(self) -> str:
-        """The front as steps: what risk buys which utility."""
+        """The front as steps: the utility that each risk buys."""
         line = sorted((spot for spot in self.spots if spot.on_front), key=lambda spot: spot.x)
         if not line:
             return ""
@@ -66,7 +66,7 @@ class Front:
 def front_of(
     tried: Sequence[Mapping[str, Any]], max_risk: float | None, min_utility: float | None
 ) -> Front:
-    """The picture of what was tried so far under two limits."""
+    """The picture of the plans tried so far, with two limits."""
     from shoal.study._statistics import pareto_front
 
     known = [
@@ -106,7 +106,7 @@ def front_of(
 
 
 def _upper(one: Mapping[str, Any]) -> float:
-    """The upper end of a risk's interval: the whole of it must be under the limit."""
+    """The upper end of a risk's interval, since all of it must be under the limit."""
     interval = one.get("interval") or [None, None]
     return float(one["risk"] if interval[1] is None else max(one["risk"], interval[1]))
 

@@ -1,4 +1,4 @@
-"""The space of levels as the screen Search walks in it: what is asked, and what was counted."""
+"""The space of levels that the screen Search shows: the request, and the counts."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ from shoal.masking import Generalize
 from shoal.masking.generalization._space import LevelNode, LevelSpace
 from shoal.workflow import Plan
 
-#: What a generalize step of the plan says that a search of levels needs.
+#: The entries of a generalize step that a search of levels needs.
 _KEPT: Final = (
     "k", "models", "hierarchies", "columns", "suppression_limit", "loss", "whole", "extend",
     "suppressed", "keep_sensitive",
 )  # fmt: skip
 _SPACE: Final = "space"
 _AHEAD: Final = "ahead"
-_MOST_KEPT: Final = 64  # grids that were looked at
+_MOST_KEPT: Final = 64  # grids
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Ask:
-    """A full-domain step as a plan would write it, and where it is from."""
+    """A full-domain step as a plan would write it, and where it comes from."""
 
     step: Mapping[str, Any]
-    #: The place of the plan's own generalize step; None where there is none.
+    #: The place of the plan's own generalize step; None if there is none.
     at: int | None
-    #: What a job about the same is marked with.
+    #: The mark of jobs with the same request.
     digest: str
 
     @property
@@ -55,14 +55,14 @@ class Ask:
         return self.step.get("suppression_limit", 0.0)
 
     def made(self, folder: Path) -> Generalize:
-        """The step; what is wrong with it is refused here."""
+        """The step; raises an error if it is wrong."""
         (step,) = Plan.from_dict({"steps": [dict(self.step)]}, folder=folder).steps
         assert isinstance(step, Generalize)
         return step
 
 
 def ask_of(studio: Studio, place: Place, query: Mapping[str, str]) -> Ask:
-    """What the plan asks for, unless the address asks for another k or limit."""
+    """What the plan requires, unless the address has another k or limit."""
     raw = edits.raw_plan(studio.project.version.plan)
     steps = edits.steps_in(raw)
     at = next((n for n, one in enumerate(steps) if one.get("method") == "generalize"), None)
@@ -72,7 +72,7 @@ def ask_of(studio: Studio, place: Place, query: Mapping[str, str]) -> Ask:
     columns = found.get("columns") or list(place.table.roles.quasi_identifiers)
     if not columns:
         raise InputError(
-            "No column is a quasi-identifier yet; say under Roles what an intruder may know."
+            "No column is a quasi-identifier yet. Declare under Roles what an intruder may know."
         )
     made = {name: place.made[name] for name in columns if name in place.made}
     found["hierarchies"] = made | dict(found.get("hierarchies", {}))
@@ -83,8 +83,8 @@ def ask_of(studio: Studio, place: Place, query: Mapping[str, str]) -> Ask:
     step = {"method": "generalize", "algorithm": "full-domain", **found}
     studio.project.check_files(step)
     loaded = studio.dataset.loaded()
-    told = [loaded.key, place.table.roles.to_dict(), step, _file_states(step, studio)]
-    digest = hashlib.sha256(json.dumps(told, default=str, sort_keys=True).encode()).hexdigest()
+    parts = [loaded.key, place.table.roles.to_dict(), step, _file_states(step, studio)]
+    digest = hashlib.sha256(json.dumps(parts, default=str, sort_keys=True).encode()).hexdigest()
     return Ask(step, at, digest)
 
 
@@ -95,11 +95,11 @@ def _from_requirements(asked: Any) -> dict[str, Any]:
     if isinstance(k, int):
         models.pop("k_anonymity", None)
         return {"k": k, **({"models": models} if models else {})}
-    return {"models": models}  # with what else is asked of the crowd
+    return {"models": models}  # includes the other conditions on a crowd
 
 
 def _file_states(step: Mapping[str, Any], studio: Studio) -> list[Any]:
-    """When the files of hierarchies were written: who edits one asks for something else."""
+    """When the files of hierarchies were written: an edited file is a new request."""
     states = []
     for value in step.get("hierarchies", {}).values():
         path = studio.project.folder / value if isinstance(value, str) else None
@@ -108,7 +108,7 @@ def _file_states(step: Mapping[str, Any], studio: Studio) -> list[Any]:
 
 
 class Growing(Generic[T]):
-    """What is counted one after the other in a thread, to be looked at meanwhile."""
+    """Results that a thread counts one after the other, readable in the meantime."""
 
     def __init__(self, threads: Executor, make: Callable[[], Iterable[T]]) -> None:
         self.found: list[T] = []
@@ -120,7 +120,7 @@ class Growing(Generic[T]):
             self.found.append(one)
 
     def is_whole(self, end: float) -> bool:
-        """Whether all of it is there, after waiting until then."""
+        """Whether everything is there, after waiting until ``end`` at most."""
         try:
             self.future.result(max(0.0, end - time.monotonic()))
         except (TimeoutError, CancelledError):
@@ -129,7 +129,7 @@ class Growing(Generic[T]):
 
 
 class _Counted:
-    """The last space of a dataset and what was seen of it, made in a thread of its own."""
+    """The latest space of a dataset and its counts, made in a separate thread."""
 
     def __init__(self) -> None:
         self._threads = ThreadPoolExecutor(1, "shoal-levels")
@@ -138,7 +138,7 @@ class _Counted:
         self._kept: dict[Any, Growing[Any]] = {}
 
     def get(self, digest: str, what: Any, make: Callable[[], Iterable[T]]) -> Growing[T]:
-        """What was made already, or is being made."""
+        """The result, finished or in progress."""
         with self._lock:
             if digest != self._digest:
                 self._digest, self._kept = digest, {}
@@ -156,19 +156,19 @@ _COUNTED: WeakKeyDictionary[Dataset, _Counted] = WeakKeyDictionary()
 
 
 def space_of(studio: Studio, place: Place, ask: Ask) -> Growing[LevelSpace]:
-    """The space of what is asked: one, when it is there."""
+    """The space of a request: a single item, once it is there."""
     step, table = ask.made(studio.project.folder), place.table
 
     def make() -> Iterator[LevelSpace]:
         space = step.space(table)
-        space.at(space.heights)  # whatever has to be compiled is, before the page asks
+        space.at(space.heights)  # compiles what is needed before the page asks
         yield space
 
     return _COUNTED.setdefault(studio.dataset, _Counted()).get(ask.digest, _SPACE, make)
 
 
 def count_ahead(studio: Studio, place: Place) -> None:
-    """Count what the screens about levels show first, before somebody opens them."""
+    """Count what the screens about levels show first, before someone opens them."""
 
     def make() -> Iterator[list[int]]:
         with suppress(ShoalError):
@@ -178,7 +178,7 @@ def count_ahead(studio: Studio, place: Place) -> None:
                 yield ladders.alone(column, levels)
             space_of(studio, place, ask)
 
-    with suppress(ShoalError):  # what is wrong is said where it is shown
+    with suppress(ShoalError):  # the screen shows the error
         ask = ask_of(studio, place, {})
         _COUNTED.setdefault(studio.dataset, _Counted()).get(ask.digest, _AHEAD, make)
 
@@ -193,7 +193,7 @@ class View:
 
 
 def view_of(space: LevelSpace, query: Mapping[str, str], best: Mapping[str, int] | None) -> View:
-    """What the address asks to look at; the optimum, or the middle of every ladder, without it."""
+    """The view in the address; by default the optimum, or the middle of every ladder."""
     names = space.names
     levels = dict(best or {name: (height + 1) // 2 for name, height in space.heights.items()})
     for place, name in enumerate(names):
@@ -214,18 +214,18 @@ def _column(text: str, names: tuple[str, ...], default: str) -> str:
     if not text:
         return default
     if not text.isdecimal() or int(text[:9]) >= len(names):
-        raise InputError("The address names a column that is not generalized; open Search again.")
+        raise InputError("The address names a column that is not generalized. Open Search again.")
     return names[int(text)]
 
 
 def _level(text: str, name: str, space: LevelSpace) -> int:
     if not text.isdecimal() or int(text[:9]) > space.heights[name]:
-        raise InputError(f"The column '{name}' has levels 0 to {space.heights[name]}.")
+        raise InputError(f"Choose one of the levels 0 to {space.heights[name]} of '{name}'.")
     return int(text)
 
 
 def cells_of(studio: Studio, ask: Ask, space: LevelSpace, view: View) -> Growing[list[LevelNode]]:
-    """The rows of the grid; of one cell each where only one column is generalized."""
+    """The rows of the grid; with one cell each if only one column is generalized."""
     others = {name: level for name, level in view.levels.items() if name in space.names}
     down, across = view.down, view.across
 
@@ -239,5 +239,5 @@ def cells_of(studio: Studio, ask: Ask, space: LevelSpace, view: View) -> Growing
 
 
 def found_by(jobs: list[Job], ask: Ask) -> Job | None:
-    """The newest search for what is asked now."""
+    """The newest search for the current request."""
     return next((job for job in jobs if job.options.get("digest") == ask.digest), None)

@@ -1,4 +1,4 @@
-"""Methods as the screen offers them: which fit a table, what they touch, and their traps."""
+"""Methods as the screen offers them: which ones fit a table, what they change, and their traps."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class Method:
     title: str
     summary: str
     traps: str
-    #: Why it does not fit the table; None where it does.
+    #: Why it does not fit the table; None if it does.
     unfit: str | None
-    #: What a new step of it begins with.
+    #: The initial parameters of a new step.
     usual: Mapping[str, Any]
 
     @property
@@ -43,7 +43,7 @@ def docstring_of(thing: Any) -> Docstring:
 
 
 def said_of(method: str) -> Mapping[str, Any]:
-    """What ``words.toml`` says of a method; little of one that it does not know."""
+    """The entry of a method in ``words.toml``; a default if it has none."""
     said: Mapping[str, Any] = WORDS["methods"].get(method, {})
     return {"traps": "", "matter": (), "usual": {}, "needs": ["quasi_identifiers"], **said}
 
@@ -64,12 +64,12 @@ def methods_for(table: Table) -> list[Method]:
 def _unfit(cls: type[Masker], table: Table) -> str | None:
     needs, roles = said_of(cls.method)["needs"], table.roles
     if "sensitive" in needs and not roles.sensitive:
-        return "It needs a sensitive column, and none is declared."
+        return "It needs a sensitive column, but none is declared."
     kinds = getattr(cls, "kinds", None)
     if kinds is not None and not fitting(cls, table, released(table)):
-        return f"It works on columns of {' or '.join(_PLAIN[kind] for kind in kinds)}; none is."
+        return f"It needs columns of {' or '.join(_PLAIN[kind] for kind in kinds)}; there are none."
     if kinds is None and "quasi_identifiers" in needs and not roles.quasi_identifiers:
-        return "It needs quasi-identifiers, and none is declared."
+        return "It needs quasi-identifiers, but none is declared."
     return None
 
 
@@ -87,31 +87,31 @@ def released(table: Table) -> list[str]:
 
 
 def fitting(cls: type[Masker], table: Table, columns: list[str]) -> list[str]:
-    """Those of some columns that a method can change."""
+    """The columns among ``columns`` that a method can change."""
     kinds = getattr(cls, "kinds", None)
     return [name for name in columns if kinds is None or table.kind(name) in kinds]
 
 
 def _other_columns(cls: type[Masker], table: Table) -> list[str]:
-    """What a new step must name, since no quasi-identifier fits it; mostly nothing."""
+    """The columns that a new step must name, if no quasi-identifier fits it."""
     if getattr(cls, "kinds", None) is None or fitting(cls, table, table.chosen(None)):
         return []
     return fitting(cls, table, released(table))
 
 
 def touched_by(step: Masker, table: Table) -> tuple[list[str], str]:
-    """The columns that a step will work on, and a word on what it leaves or takes."""
+    """The columns that a step will change, and a sentence on what it leaves or removes."""
     if step.method == "sample":
         return [], "Records are drawn; no cell changes."
     if step.method == "redraw" or getattr(step, "informed", False):
-        return list(table.roles.sensitive), "Sensitive values change; nothing else does."
+        return list(table.roles.sensitive), "Only sensitive values change."
     if step.method == "suppress" and not _blanks_cells(step):
-        return [], "Whole records are taken out; no cell changes."
+        return [], "Whole records are removed; no cell changes."
     named = table.chosen(getattr(step, "columns", None))
     fit = fitting(type(step), table, named)
     left = [name for name in named if name not in fit]
     kinds = " or ".join(_PLAIN.get(kind, kind) for kind in getattr(type(step), "kinds", ()))
-    return fit, f"It leaves {len(left)} of the columns: it works on {kinds}." if left else ""
+    return fit, f"It skips {len(left)} of the columns: it works on {kinds}." if left else ""
 
 
 def _blanks_cells(step: Any) -> bool:

@@ -1,4 +1,4 @@
-"""Requirements in words, those that can be asked for, and what a form says of one."""
+"""Requirements in words, requirements that can be added, and their forms."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from shoal.measurement import MeasureInfo
 from shoal.models import PrivacyModel, discover_models
 from shoal.parameters import parameters_of
 from shoal.table import Table
-from shoal.workflow import Limit, discover_all_measures
-from shoal.workflow._require import requirement_from
+from shoal.workflow import discover_all_measures
+from shoal.workflow._require import limit_key, limited_measure, requirement_from
 from shoal.workflow.report._words import number
 
 _HOLE: Final = re.compile(r"\{(\w+)(?::([^}]*))?\}")
@@ -45,7 +45,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Offer:
-    """A requirement that the plan may ask for."""
+    """A requirement that can be added to the plan."""
 
     key: str
     sentence: str
@@ -53,11 +53,11 @@ class Offer:
     group: str
 
 
-# -- the requirements that are there
+# -- the requirements of a plan
 
 
 def requirements_in(raw: Any, place: Place) -> list[Asked]:
-    """The requirements of a plan as it is written, with what is wrong with one beside it."""
+    """The requirements of a plan as it is written, each with its error if it has one."""
     found = []
     for key, value in (raw if isinstance(raw, Mapping) else {}).items():
         for number_, one in enumerate(value if isinstance(value, list) else [value]):
@@ -81,17 +81,11 @@ def asked_of(key: str, value: Any, place: Place, number_: int = 0) -> Asked:
 
 
 def thing_of(key: str) -> type[PrivacyModel] | MeasureInfo | None:
-    """What a requirement is about: a model or a measure."""
+    """The model or measure of a requirement."""
     models = discover_models()
     if key in models:
         return models[key]
-    bound, _, measure = key.partition("_")
-    if bound not in ("max", "min"):
-        return None
-    try:
-        return Limit(measure, at_most=0.5).info
-    except ShoalError:
-        return None
+    return limited_measure(key)
 
 
 def _declaring(thing: type[PrivacyModel] | MeasureInfo) -> Any:
@@ -103,7 +97,7 @@ def _about(thing: type[PrivacyModel] | MeasureInfo) -> str:
 
 
 def _given(thing: type[PrivacyModel] | MeasureInfo, value: Any) -> dict[str, Any]:
-    """The parameters of a requirement by name; a limit's number is its value."""
+    """The parameters of a requirement by name; the number of a limit is called value."""
     if not isinstance(thing, MeasureInfo):
         return given_to(thing, value)
     return dict(value) if isinstance(value, Mapping) else {"value": value}
@@ -137,8 +131,8 @@ def in_words(key: str, given: Mapping[str, Any]) -> str:
         if said is None:
             return f"{key}: {', '.join(f'{n} = {_plain(v)}' for n, v in given.items())}."
     sentence = _HOLE.sub(lambda hole: _filled(hole, given), said["words"])
-    told = {hole[1] for hole in _HOLE.finditer(said["words"])}
-    more = [f"{n.replace('_', ' ')} {_plain(v)}" for n, v in given.items() if n not in told]
+    named = {hole[1] for hole in _HOLE.finditer(said["words"])}
+    more = [f"{n.replace('_', ' ')} {_plain(v)}" for n, v in given.items() if n not in named]
     return f"{sentence.rstrip('.')} ({', '.join(more)})." if more else sentence
 
 
@@ -155,16 +149,16 @@ def _plain(value: Any) -> str:
     return number(value) if isinstance(value, (int, float)) else str(value)
 
 
-# -- those that can be asked for
+# -- requirements that can be added
 
 _SENSITIVE: Final = "What nobody should learn"
 _CROWD: Final = "Crowds"
 _RISK: Final = "Risk, measured after masking"
-_UTILITY: Final = "What must be left"
+_UTILITY: Final = "Utility that must be left"
 
 
 def offers_for(table: Table) -> dict[str, list[Offer]]:
-    """Requirements that fit a table by what they are about, with usual values."""
+    """Requirements that fit a table, grouped by topic, with usual values."""
     secret = bool(table.roles.sensitive)
     found = []
     for key, cls in discover_models().items():
@@ -175,8 +169,7 @@ def offers_for(table: Table) -> dict[str, list[Offer]]:
     for name, info in discover_all_measures().items():
         if (info.sensitive and not secret) or (info.target and table.roles.target is None):
             continue
-        lower = info.direction == "lower"
-        key = (Limit(name, at_most=0.5) if lower else Limit(name, at_least=0.5)).key
+        key = limit_key("max" if info.direction == "lower" else "min", name)
         group = _RISK if info.about == "risk" else _UTILITY
         found.append(Offer(key, in_words(key, usual_of(key)), _about(info), group))
     groups = (_CROWD, _SENSITIVE, _RISK, _UTILITY)
@@ -185,10 +178,10 @@ def offers_for(table: Table) -> dict[str, list[Offer]]:
 
 
 def usual_of(key: str) -> dict[str, Any]:
-    """The values that a new requirement begins with."""
+    """The initial values of a new requirement."""
     thing = thing_of(key)
     if thing is None:
-        raise PlanError(f"There is no requirement '{key}'; choose one of the list.")
+        raise PlanError(f"There is no requirement '{key}'. Choose one from the list.")
     if not isinstance(thing, MeasureInfo):
         said = WORDS["models"].get(key, {"usual": {}})
         return dict(said["usual"])
@@ -199,10 +192,10 @@ def usual_of(key: str) -> dict[str, Any]:
 
 
 def value_from(key: str, form: Form, given: Mapping[str, Any], place: Place) -> Any:
-    """What the plan is to hold of a requirement: one number where that says it all."""
+    """The value of a requirement for the plan: a single number if that is enough."""
     thing = thing_of(key)
     if thing is None:
-        raise PlanError(f"There is no requirement '{key}'; choose one of the list.")
+        raise PlanError(f"There is no requirement '{key}'. Choose one from the list.")
     values = values_of(_declaring(thing), form, given, place)
     if not isinstance(thing, MeasureInfo):
         requirement_from(key, values)

@@ -1,1 +1,1 @@
-"""What is compared, checked and kept on the way to a release."""
+"""The comparison, the checklist and the releases of a project."""

@@ -1,7 +1,7 @@
-"""Candidates side by side: what the jobs ``compare`` found, ready to be shown.
+"""Candidates side by side: the results of the jobs ``compare``, ready to show.
 
-A candidate is a plan that was tried on the table. What is shown of it is read from the folder of
-its job; a result that is damaged is said to be so and spoils no other one.
+A candidate is a plan that was tried on the table. Its results are read from the folder of its job.
+A damaged result is reported as such and does not affect the others.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from shoal.workflow.report import _figures, _words
 from shoal.workflow.report._scales import scale_ends
 
 LETTERS: Final = "ABC"
-#: What a group of people can lose, and how it is said.
+#: What a group of people can lose, with the words for it.
 LOSSES: Final = {
     "detail": "detail of the quasi-identifiers",
     "changed": "cells that changed or are gone",
-    "taken_out": "records that were left out",
+    "taken_out": "records that were removed",
 }
 _PARTS: Final = ("rows", "before", "after", "sizes", "columns", "groups", "claims", "earlier")
-_FEW: Final = 10  # people: the loss of fewer says nothing about a group
+_FEW: Final = 10  # people: a smaller group's loss says nothing
 _NAMELESS: Final = (ROOT, "missing", "all other values")
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A plan that was tried: its job, and what that found, if anything."""
+    """A plan that was tried: its job, and the result, if any."""
 
     letter: str
     job: Job
@@ -53,14 +53,14 @@ class Candidate:
 
     @property
     def sentence(self) -> str:
-        """Why a release by this plan would be refused, or was not even tried."""
+        """Why a release with this plan would be refused, or was not tried."""
         if self.is_damaged:
-            return "What this comparison found can no longer be read; compare the plan again."
+            return "The result of this comparison cannot be read. Compare the plan again."
         return self.job.sentence if self.found is None else str(self.found.get("refused") or "")
 
     @property
     def verdict(self) -> str:
-        """What it comes to, in one line."""
+        """The result in one line."""
         if self.found is None:
             words = {"running": "is being measured", "refused": "does not work on this table"}
             return (
@@ -91,7 +91,7 @@ class Candidate:
         return f"changes {_words.percent(100 * changed)} of the cells"
 
     def value(self, name: str) -> float | None:
-        """A number that was measured of the masked table."""
+        """A number that was measured on the masked table."""
         if self.found is None:
             return None
         measured = self.found["after"]["measurements"].get(name, {}).get("value")
@@ -114,7 +114,7 @@ class Candidate:
 
 
 def _is_whole(found: Any) -> bool:
-    """Whether a result has all that a page shows: a damaged one has not."""
+    """Whether a result has everything that a page shows; a damaged one does not."""
     if not isinstance(found, Mapping) or not all(part in found for part in _PARTS):
         return False
     try:
@@ -144,7 +144,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Row:
-    """A measure: what it means, what blind guessing gives, and a cell for each table."""
+    """A measure: its meaning, its value for blind guessing, and a cell for each table."""
 
     title: str
     meaning: str
@@ -164,7 +164,7 @@ class Group:
 
 
 def measure_groups(candidates: Sequence[Candidate]) -> list[Group]:
-    """The measures of the original and of each candidate, by what they are about."""
+    """The measures of the original and of each candidate, grouped by topic."""
     found = [one.found for one in candidates if one.found is not None]
     if not found:
         return []
@@ -183,12 +183,12 @@ def measure_groups(candidates: Sequence[Candidate]) -> list[Group]:
 
 
 def _together(found: Sequence[Mapping[str, Any]]) -> list[Group]:
-    """What a candidate exposes together with earlier releases of the project."""
-    told = [one["after"].get("together") or {} for one in found]
+    """What a candidate reveals together with earlier releases of the project."""
+    attacks = [one["after"].get("together") or {} for one in found]
     rows = tuple(
-        _row(info, [None, *(each.get(name) for each in told)], _words.WORDS["attacks"][name])
+        _row(info, [None, *(each.get(name) for each in attacks)], _words.WORDS["attacks"][name])
         for name, info in ATTACKS.items()
-        if any(name in each for each in told)
+        if any(name in each for each in attacks)
     )
     return [Group("risk", "Together with earlier releases", rows)] if rows else []
 
@@ -210,9 +210,9 @@ def _row(info: MeasureInfo, measured: Sequence[Mapping[str, Any] | None], meanin
         if one is None or value is None:
             return None
         around = one["interval"]
-        told = f"{said(around[0])} to {said(around[1])}" if around else ""
+        interval = f"{said(around[0])} to {said(around[1])}" if around else ""
         whisker = (place(around[0]), place(around[1])) if around else None
-        return Cell(said(value), told, place(value), whisker)
+        return Cell(said(value), interval, place(value), whisker)
 
     cells = [cell(one, value) for one, value in zip(measured, values, strict=True)]
     best = _best(values[1:], info.direction)
@@ -238,7 +238,7 @@ def _number(one: Mapping[str, Any] | None, name: str) -> float | None:
 
 
 def _best(values: Sequence[float | None], direction: str) -> float | None:
-    """The best value of several candidates; None where they do not differ."""
+    """The best value of several candidates; None if they do not differ."""
     known = [value for value in values if value is not None]
     if len({*known}) < 2:
         return None
@@ -246,7 +246,7 @@ def _best(values: Sequence[float | None], direction: str) -> float | None:
 
 
 def _share(value: float) -> str:
-    """A share in percents with a digit, since candidates may differ by little."""
+    """A share in percent with one decimal, since candidates may differ only a little."""
     digits = 0 if value in (0.0, 1.0) else 1
     return f"{100 * value:.{digits}f}{_words.SPACE}%"
 
@@ -269,7 +269,7 @@ class Picture:
 
 
 def column_pictures(candidates: Sequence[Candidate], *, named: bool) -> list[Picture]:
-    """The distributions, changed columns first; values are told only where ``named``."""
+    """The distributions, changed columns first; values are shown only if ``named``."""
     measured = [one for one in candidates if one.found is not None]
     columns: dict[str, dict[str, Mapping[str, Any]]] = {}
     for one in measured:
@@ -311,7 +311,7 @@ class Payers:
 
 
 def payable_columns(candidates: Sequence[Candidate]) -> list[str]:
-    """The columns by whose values the losses can be told apart, the widest gap first."""
+    """The columns whose values can split the losses, the widest gap first."""
     gaps: dict[str, float] = {}
     for one in candidates:
         for name, groups in one.found["groups"].items() if one.found else ():
@@ -322,7 +322,7 @@ def payable_columns(candidates: Sequence[Candidate]) -> list[str]:
 
 
 def payers(candidates: Sequence[Candidate], column: str, loss: str, *, named: bool) -> Payers:
-    """Who pays, by the values of a column; the groups are numbered unless ``named``."""
+    """Who bears the loss, by the values of a column; groups are numbered unless ``named``."""
     measured = [one for one in candidates if one.found is not None]
     groups: dict[str, dict[str, Mapping[str, Any]]] = {}
     for one in measured:
@@ -336,8 +336,8 @@ def payers(candidates: Sequence[Candidate], column: str, loss: str, *, named: bo
         )
         rows.append((shown, max(group["records"] for group in by_letter.values()), losses))
     for place, one in enumerate(measured):
-        told = [row[2][place] for row in rows if row[1] >= _FEW]
-        sentences += _spread([each for each in told if each is not None], one.letter)
+        measured_losses = [row[2][place] for row in rows if row[1] >= _FEW]
+        sentences += _spread([each for each in measured_losses if each is not None], one.letter)
     most = max((each for row in rows for each in row[2] if each is not None), default=0.0)
     return Payers(column, loss, most or 1.0, tuple(rows), tuple(sentences))
 
@@ -348,4 +348,4 @@ def _spread(losses: Sequence[float], letter: str) -> list[str]:
     low, high = _share(min(losses)), _share(max(losses))
     if low == high:
         return [f"{letter}: every group loses the same, {high}."]
-    return [f"{letter}: the group that pays most loses {high}, the one that pays least {low}."]
+    return [f"{letter}: the group with the largest loss loses {high}, the smallest {low}."]

@@ -1,4 +1,4 @@
-"""What is to be answered before a release: each point with how it stands and where it is done."""
+"""The checklist before a release: each point with its state and the screen where it is done."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from shoal.table import Roles
 from shoal.workflow import Plan
 from shoal.workflow.report import _words
 
-#: What the audit says about a release, by its name in ``[release]``, with its label and its why.
+#: What the audit records about a release: its name in ``[release]``, a label and a hint.
 ABOUT: Final = {
-    "title": ("Title", "How people will call this release"),
-    "recipient": ("Recipient", "Who gets it: the public, or whom by name"),
+    "title": ("Title", "The name of this release"),
+    "recipient": ("Recipient", "Who gets it: the public, or a named person or group"),
     "purpose": ("Purpose", "What it may be used for"),
-    "publisher": ("Publisher", "Who answers for it"),
-    "contact": ("Contact", "Whom to ask, or to tell of a mistake"),
-    "licence": ("Licence", "Under which terms it may be used, as CC-BY-4.0"),
+    "publisher": ("Publisher", "Who is responsible for it"),
+    "contact": ("Contact", "Who answers questions and takes reports of mistakes"),
+    "licence": ("License", "The terms of use, such as CC-BY-4.0"),
 }
 _NEEDED: Final = ("recipient", "purpose")
 
@@ -36,7 +36,7 @@ class Point:
 
 
 def checklist(studio: Studio, compared: Candidate | None) -> list[Point]:
-    """All points, in the order of the rooms; quick, since marks ask for it."""
+    """All points, in the order of the rooms; fast, since marks need it."""
     if studio.dataset.source is None:
         return [Point("blocks", "A table is chosen", "There is none yet.", "data")]
     plan = studio.project.plan
@@ -52,12 +52,12 @@ def checklist(studio: Studio, compared: Candidate | None) -> list[Point]:
 
 
 def _whose(roles: Roles) -> Point:
-    title = "It is said whose a row is"
+    title = "Row ownership is declared"
     if not roles.unit:
-        return Point("attention", title, "k counts rows as people; say whether that is so.", "data")
+        return Point("attention", title, "k counts rows as people; confirm or correct it.", "data")
     if roles.unit_columns:
-        return Point("done", title, "Persons are counted, who may have several rows.", "data")
-    return Point("done", title, "Each row is another person.", "data")
+        return Point("done", title, "Persons are counted; each may have several rows.", "data")
+    return Point("done", title, "Each row is a different person.", "data")
 
 
 def _decided(studio: Studio, roles: Roles) -> Point:
@@ -79,32 +79,32 @@ def _have(names: list[str]) -> str:
 
 
 def reasons_of(settings: Mapping[str, Any]) -> dict[str, str]:
-    """Why each column has its role, where somebody wrote it down."""
+    """Why each column has its role, if someone wrote it down."""
     given = settings.get("reasons")
     written = given.items() if isinstance(given, Mapping) else ()
     return {name: text for name, text in written if isinstance(text, str) and text.strip()}
 
 
 def _reasons(settings: Mapping[str, Any], roles: Roles) -> Point:
-    title, written = "Reasons are written", reasons_of(settings)
+    title, written = "Reasons are written down", reasons_of(settings)
     names = dict.fromkeys(name for _, name in roles.items())
     left = [name for name in names if name not in written]
     if left:
-        told = f"{len(names) - len(left)} of {_words.counted(len(names), 'role')} have one."
-        return Point("attention", title, told, "roles")
+        sentence = f"{len(names) - len(left)} of {_words.counted(len(names), 'role')} have one."
+        return Point("attention", title, sentence, "roles")
     return Point("done" if names else "open", title, "Each role has one.", "roles")
 
 
 def _required(plan: Plan, compared: Candidate | None) -> Point:
-    title = "What is required holds"
+    title = "The requirements hold"
     if not plan.require:
-        return Point("attention", title, "The plan requires nothing, so that the release would "
+        return Point("attention", title, "The plan requires nothing, so the release would "
                      "claim nothing.", "plan")  # fmt: skip
     if compared is None:
-        told = "Unknown: the plan as it is now was not compared yet. The release tries it anyway."
-        return Point("open", title, told, "compare")
+        sentence = "The current plan was not compared yet. The release checks it anyway."
+        return Point("open", title, sentence, "compare")
     standing: Standing = "done" if compared.holds else "attention"
-    return Point(standing, title, f"In the last comparison it {compared.verdict}.", "compare")
+    return Point(standing, title, f"In the last comparison the plan {compared.verdict}.", "compare")
 
 
 def _earlier(studio: Studio, compared: Candidate | None) -> Point:
@@ -115,12 +115,12 @@ def _earlier(studio: Studio, compared: Candidate | None) -> Point:
     followed = (compared.found or {}).get("earlier", {}) if compared else {}
     left = [id for id in ids if followed.get(id, "") is not None]
     if left:
-        told = (
+        sentence = (
             f"{_words.counted(len(left), 'earlier release')} "
             f"{'was' if len(left) == 1 else 'were'} not compared with this plan: whom do both "
             "expose together?"
         )
-        return Point("attention", title, told, "compare")
+        return Point("attention", title, sentence, "compare")
     return Point("done", title, f"{_words.counted(len(ids), 'earlier release')}.", "compare")
 
 
@@ -133,7 +133,7 @@ def _said(settings: Mapping[str, Any]) -> Point:
 
 
 def about_of(settings: Mapping[str, Any]) -> dict[str, str]:
-    """What the project says about its release."""
+    """What the project records about its release."""
     given = settings.get("release")
     known = given if isinstance(given, Mapping) else {}
     return {name: known[name] for name in ABOUT if isinstance(known.get(name), str)}

@@ -1,7 +1,7 @@
-"""The releases of a project: jobs whose folder holds one, and how each stands to what is there now.
+"""The releases of a project: jobs whose folder holds one, and what has changed since.
 
-A release lies in the folder of its job, ``runs/ID/release``. What the page says of it is read from
-there: whether it is there, by whom it is signed, and whether the plan or the table changed since.
+A release lies in the folder of its job, ``runs/ID/release``. The page reads from there whether it
+still exists, who signed it, and whether the plan or the table has changed since.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ KEY: Final = "~/.ssh/id_ed25519"
 
 
 def state_of(source: Path) -> list[int]:
-    """What tells whether a file was written again: when it was, and how long it is."""
+    """The time and size of a file, which show whether it was written again."""
     found = source.stat()
     return [found.st_mtime_ns, found.st_size]
 
 
 @dataclass(frozen=True)
 class Kept:
-    """A release of the project, with what is on record about it."""
+    """A release of the project, with the records about it."""
 
     job: Job
     result: Mapping[str, Any]
@@ -52,7 +52,7 @@ class Kept:
 
     @property
     def checks(self) -> Mapping[str, Any]:
-        """The checks that were made last: when it was written, or when somebody asked for them."""
+        """The latest checks: from the writing, or from a later request."""
         again = self.job.result(CHECKS)
         given = again if isinstance(again, Mapping) else self.result.get("checks")
         known = given if isinstance(given, Mapping) else {}
@@ -61,7 +61,7 @@ class Kept:
 
     @property
     def signed(self) -> str | None:
-        """By which key it is signed, in words; None where it is not."""
+        """The key that signed it, in words; None if it is not signed."""
         try:
             place = Place.of(self.folder)
             place.check_plain()
@@ -79,29 +79,29 @@ def _listed(given: Any) -> list[Mapping[str, Any]]:
 
 
 def releases(studio: Studio) -> list[Kept]:
-    """The releases that were written to their end, the newest first."""
+    """The releases that were written completely, newest first."""
     found = [kept(job) for job in studio.jobs.all("protect") if job.state == "done"]
     return [one for one in found if one.is_there]
 
 
 def kept(job: Job) -> Kept:
-    """A release with its result; what is damaged counts as not on record."""
+    """A release with its result; damaged records count as missing."""
     result = job.result()
     return Kept(job, result if isinstance(result, Mapping) else {})
 
 
 def changes_since(studio: Studio, release: Kept) -> list[str]:
-    """What is no longer as it was when the release was made, in sentences."""
-    told = []
+    """What has changed since the release was made, in sentences."""
+    changes = []
     if not same_plan(studio, release.job.plan):
-        told.append("The plan was changed since this release was made.")
+        changes.append("The plan has changed since this release was made.")
     if not same_table(studio, release.result):
-        told.append("The table was changed since, or another one was chosen.")
-    return told
+        changes.append("The table has changed since, or another one was chosen.")
+    return changes
 
 
 def same_table(studio: Studio, result: Mapping[str, Any]) -> bool:
-    """Whether a job read the file that is the table now, as it is now."""
+    """Whether a job read the current table in its current state."""
     try:
         source = studio.dataset.source
         return source is not None and [str(source), state_of(source)] == [
@@ -113,7 +113,7 @@ def same_table(studio: Studio, result: Mapping[str, Any]) -> bool:
 
 
 def same_plan(studio: Studio, text: str) -> bool:
-    """Whether a text says the same plan as the one that is in force; comments do not count."""
+    """Whether a text is the same plan as the one in force; comments do not count."""
     if text == studio.project.version.plan:
         return True
     plan = _plan_of(text, studio.project.folder)
@@ -129,7 +129,7 @@ def _plan_of(text: str, folder: Path) -> Plan | None:
 
 
 def commands(studio: Studio, release: Kept) -> dict[str, str]:
-    """What repeats, checks and signs a release on the command line."""
+    """The commands that repeat, verify and sign a release."""
     source = studio.dataset.source
     data = "DATA" if source is None else shlex.quote(str(source))
     plan, folder = shlex.quote(str(studio.project.folder / "plan.toml")), str(release.folder)
@@ -146,17 +146,17 @@ def commands(studio: Studio, release: Kept) -> dict[str, str]:
 def read_earlier(
     runs: Path, ids: Sequence[str], original: Table
 ) -> tuple[list[Table], dict[str, str | None]]:
-    """Earlier releases of the same original, and of each that cannot be followed why not."""
+    """Earlier releases of the same original, and why some of them cannot be followed."""
     tables: list[Table] = []
-    told: dict[str, str | None] = {}
+    reasons: dict[str, str | None] = {}
     for id in ids:
         try:
             masked, before = read_release(runs / os.path.basename(id) / RELEASE, original=original)
             if before is None or not masked.pairs_with(original):
-                raise InputError("It has no private half, which says whose its rows are.")
+                raise InputError("It has no private half to say whose its rows are.")
         except ShoalError as cause:
-            told[id] = str(cause)
+            reasons[id] = str(cause)
         else:
             tables.append(masked)
-            told[id] = None
-    return tables, told
+            reasons[id] = None
+    return tables, reasons

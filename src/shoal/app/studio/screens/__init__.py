@@ -1,4 +1,4 @@
-"""The eight screens, in the order of the way from a file to a release."""
+"""The eight screens, in the order from a file to a release."""
 
 from shoal.app.studio.screens import (
     compare,

@@ -1,4 +1,4 @@
-"""Compare: up to three candidates beside the original, with what each costs and whom."""
+"""Compare: up to three candidates next to the original, with the cost of each and who bears it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LONGEST_TITLE = 80
 
 
 def candidate_in_force(studio: Studio) -> Candidate | None:
-    """The newest comparison of the plan as it is now, on the table as it is now."""
+    """The newest comparison of the current plan on the current table."""
     for job in studio.jobs.all("compare"):
         if job.state in ("done", "refused") and same_plan(studio, job.plan):
             found = Candidate.of(job)
@@ -39,8 +39,8 @@ def _mark(studio: Studio) -> Mark:
         good = found.holds and bool(found.found and found.found["claims"])
         return Mark("done" if good else "attention", found.verdict)
     if jobs:
-        return Mark("attention", "the plan was not compared since it changed")
-    return Mark("open", "nothing is compared yet")
+        return Mark("attention", "the plan has changed since it was compared")
+    return Mark("open", "nothing compared yet")
 
 
 def _show(studio: Studio, request: Request) -> Response:
@@ -52,12 +52,12 @@ def _show(studio: Studio, request: Request) -> Response:
     columns = _candidates.payable_columns(candidates)
     by, loss = given.get("by") or next(iter(columns), ""), given.get("loss") or "detail"
     if columns and (by not in columns or loss not in LOSSES):
-        raise InputError("Who pays can be told by a column of the list and no other.")
+        raise InputError("The loss cannot be split by this column. Choose one from the list.")
     picked = [("with", job.id) for job in chosen] if given.getlist("with") else []
 
     def address(**changed: str) -> str:
-        told = {"show": "values" if named else "", "by": by, "loss": loss} | changed
-        query = [*picked, *((name, value) for name, value in told.items() if value)]
+        fields = {"show": "values" if named else "", "by": by, "loss": loss} | changed
+        query = [*picked, *((name, value) for name, value in fields.items() if value)]
         return f"/compare?{urlencode(query)}"
 
     facts: dict[str, Any] = {
@@ -82,17 +82,17 @@ def _show(studio: Studio, request: Request) -> Response:
 
 
 def _chosen(studio: Studio, ids: list[str], jobs: list[Job]) -> list[Job]:
-    """The jobs that the address names, or the newest; the earliest is the first letter."""
+    """The jobs that the address names, or the newest; the earliest gets the first letter."""
     if len(ids) > len(LETTERS):
-        raise InputError(f"At most {len(LETTERS)} candidates stand beside each other.")
+        raise InputError(f"Choose at most {len(LETTERS)} candidates.")
     named = [studio.jobs.get(id) for id in dict.fromkeys(ids)]
     if any(job.kind != "compare" for job in named):
-        raise InputError("There is no such comparison in this project.")
+        raise InputError("There is no such comparison in this project. Compare the plan again.")
     return named or jobs[: len(LETTERS)][::-1]
 
 
 def _plans(studio: Studio) -> list[Version]:
-    """The versions whose plans differ, the newest first."""
+    """The versions with different plans, newest first."""
     found: dict[str, Version] = {}
     for version in studio.project.versions:
         found.setdefault(version.plan, version)
@@ -100,7 +100,7 @@ def _plans(studio: Studio) -> list[Version]:
 
 
 def _add(studio: Studio, form: Form, request: Request) -> str:
-    """Compare a plan: the one in force, that of a version, or one that a search proposed."""
+    """Compare a plan: the current one, that of a version, or one that a search proposed."""
     version, title = _given(studio, form)
     for job in studio.jobs.all("compare"):
         if job.is_running and job.plan == version.plan:
@@ -128,9 +128,9 @@ def _given(studio: Studio, form: Form) -> tuple[Version, str]:
 ROOM = Room(
     "compare",
     "Compare",
-    "Protection costs something, and not everybody pays the same. Candidates are masked and "
-    "measured in the same way, so that the choice between them is one that you can explain. What "
-    "draws at random draws anew each time: small differences mean nothing.",
+    "Protection has a cost, and some groups of people bear more of it than others. All candidates "
+    "are masked and measured in the same way, so you can explain your choice. Methods that use "
+    "chance give a new result each time: small differences mean nothing.",
     "measures/index",
     _mark,
     [page("/compare", _show), action("/compare/add", _add)],

@@ -1,4 +1,4 @@
-"""Data: which table, how it is read, and whose a row is."""
+"""Data: which table, how it is read, and whose each row is."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from shoal.table.storage.inference._missing import DEFAULT_MISSING
 _MOST_FILES: Final = 200
 _PREVIEWED: Final = 20
 _ROWS: Final = 50
-_LARGE: Final = 20_000  # rows, from which on compiling pays
+_LARGE: Final = 20_000  # rows from which compiling is worthwhile
 _COLUMNS: Final = 100
 _TEXT: Final = ("delimiter", "encoding", "decimal", "sheet")
 _FORMATS: Final = {
@@ -39,11 +39,11 @@ def _mark(studio: Studio) -> Mark:
         return Mark("blocks", "choose a table")
     found = studio.dataset.if_loaded
     if found is None:
-        studio.dataset.loaded(0.0)  # says that it is being read, or why it cannot be
+        studio.dataset.loaded(0.0)  # raises while it is being read, or if it cannot be
         return Mark("open", "being read")
     table, roles = found.table, studio.project.plan.roles
     if roles is None or not roles.unit:
-        return Mark("attention", f"{len(table):,} rows; whose is a row?")
+        return Mark("attention", f"{len(table):,} rows; whose are they?")
     return Mark("done", f"{len(table):,} rows, {len(table.columns)} columns")
 
 
@@ -92,7 +92,7 @@ def _in_words(found: Loaded) -> str:
 
 
 def _part(found: Loaded, request: Request) -> dict[str, Any]:
-    """The columns that are shown, and the rows if they were asked for."""
+    """The columns to show, and the rows if they were requested."""
     total = len(found.table.columns)
     at = _offset(request, "columns", total, _COLUMNS)
     names = found.table.columns[at : at + _COLUMNS]
@@ -111,14 +111,14 @@ def _part(found: Loaded, request: Request) -> dict[str, Any]:
 
 
 def _offset(request: Request, name: str, total: int, step: int) -> int:
-    """Where a page of a table begins; what is no number or lies outside is its first one."""
+    """Where a page of a table starts; the first page if the number is invalid."""
     given = request.query_params.get(name, "0")
     at = int(given) if given.isascii() and given.isdecimal() and len(given) < 12 else 0
     return at // step * step if at < total else 0
 
 
 def _files(studio: Studio) -> list[tuple[str, str]]:
-    """The files of data in the folders that may be read, with how they are named in a form."""
+    """The data files in the folders that may be read, with their names in the form."""
     found: dict[str, str] = {}
     for root in studio.dataset.roots:
         for path in sorted(root.glob("*")):
@@ -145,7 +145,7 @@ def choose(studio: Studio, source: Path) -> None:
         if settings.get("source", {}).get("path") != named:
             was_there = "source" in settings
             settings["source"] = {"path": named}
-            if was_there:  # another file is written in another way
+            if was_there:  # another file may have another format
                 set_in(plan, ["read"], None)
 
     studio.project.change(f"table chosen: {place.name}", edit)
@@ -159,26 +159,26 @@ def _choose(studio: Studio, form: Form, request: Request) -> str:
         raise InputError("Type the name of a file, or choose one of the list.")
     place = studio.dataset.allowed(given)
     if not os.path.isfile(place):  # a name that is too long is no file either
-        raise ReadError(f"There is no file '{place.name}' there; choose one of the list.")
+        raise ReadError(f"There is no file '{place.name}' there. Choose one from the list.")
     format_of(place.name)
     choose(studio, place)
     return "/data"
 
 
 def _read(studio: Studio, form: Form, request: Request) -> str:
-    """Read the table in another way."""
+    """Read the table with other options."""
     given: dict[str, Any] = {name: form.one(name, "") or None for name in _TEXT}
     given["delimiter"] = {"tab": "\t"}.get(given["delimiter"], given["delimiter"])
     signs = [line.strip() for line in form.one("missing_values", "").splitlines()]
     given["missing_values"] = list(dict.fromkeys(filter(None, signs))) or None
     given["header"] = True if form.all("header") else None
-    given["columns"] = None  # they may be of other kinds now
+    given["columns"] = None  # their kinds may change
 
     def edit(plan: Any, settings: Any) -> None:
         for name, value in given.items():
             set_in(plan, ["read", name], value)
 
-    studio.project.change("the way of reading changed", edit)
+    studio.project.change("reading options changed", edit)
     return "/data"
 
 
@@ -188,30 +188,30 @@ def _missing(studio: Studio, form: Form, request: Request) -> str:
     if not signs:
         raise InputError("Choose the texts that stand for a missing value.")
     if not {*signs} <= {text for one in found.mixed for text in other_texts(found.table, one)}:
-        raise InputError("The table does not have these texts any more; reload the page.")
+        raise InputError("The table does not have these texts any more. Reload the page.")
 
     def edit(plan: Any, settings: Any) -> None:
         now = plan.get("read", {}).get("missing_values", [])
         set_in(plan, ["read", "missing_values"], list(dict.fromkeys([*now, *signs])))
-        set_in(plan, ["read", "columns"], None)  # they may be of other kinds now
+        set_in(plan, ["read", "columns"], None)  # their kinds may change
 
     studio.project.change("more texts stand for a missing value", edit)
     return "/data"
 
 
 def _whose(studio: Studio, form: Form, request: Request) -> str:
-    """Say whose a row is."""
+    """Declare whose each row is."""
     answer, columns = form.one("whose"), form.all("unit")
     if answer not in ("once", "several"):
-        raise InputError("Say whether each row is another person, or a person has several rows.")
+        raise InputError("Choose whether each row is one person, or a person has several rows.")
     if answer == "several" and not columns:
-        raise InputError("Choose the columns that say whose row it is.")
+        raise InputError("Choose the columns that identify whose row it is.")
     unit: Any = "row" if answer == "once" else columns
     household = form.all("household") or None
     known = studio.dataset.loaded().table.columns
     absent = [name for name in (*columns, *(household or ())) if name not in known]
     if absent:
-        raise InputError("The table does not have this column any more; reload the page.")
+        raise InputError("The table does not have this column any more. Reload the page.")
 
     def edit(plan: Any, settings: Any) -> None:
         if "roles" not in plan:
@@ -224,15 +224,15 @@ def _whose(studio: Studio, form: Form, request: Request) -> str:
         set_in(roles, ["unit"], unit)
         set_in(roles, ["household"], household)
 
-    studio.project.change("whose a row is", edit)
+    studio.project.change("row ownership", edit)
     return "/data"
 
 
 ROOM = Room(
     "data",
     "Data",
-    "A wrong guess about how a file is read, or whose a row is, spoils every number after it. "
-    "Where a person has several rows, five rows of one person are no crowd: Shoal counts persons.",
+    "If a file is read wrongly, or nobody declares whose each row is, every later number is wrong. "
+    "If a person has several rows, five rows of one person are not a crowd: Shoal counts persons.",
     "reading",
     _mark,
     [

@@ -1,4 +1,4 @@
-"""Hierarchies: how each quasi-identifier becomes coarser, and what that does for its people."""
+"""Hierarchies: how each quasi-identifier becomes coarser, and how that protects people."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from shoal.errors import InputError, ShoalError
 from shoal.table.hierarchy._rule import UNITS
 
 _MOST_FILES: Final = 200
-#: What a page ladders before it is shown; the rest comes when it asks again.
+#: How many seconds a page makes ladders before it is shown; the rest follows when it asks again.
 _PATIENCE: Final = 0.6
 
 
@@ -42,12 +42,12 @@ def _mark(studio: Studio) -> Mark:
         return Mark("done", f"{decided} of {decided} columns decided")
     if shelf.plan.steps and not shelf.generalizes:
         return Mark("done", "no step of the plan needs them")
-    return Mark("attention", f"{len(shelf.columns) - decided} only proposed; look at them")
+    return Mark("attention", f"{len(shelf.columns) - decided} only proposed; review them")
 
 
 @dataclass(frozen=True)
 class Line:
-    """A column on the overview; what is not counted yet is None."""
+    """A column on the overview; counts that are not ready are None."""
 
     held: Held
     levels: int = 0
@@ -86,7 +86,7 @@ def _overview(studio: Studio, request: Request) -> Response:
 
 
 def _line(ladders: Ladders, column: str, deadline: float) -> Line:
-    """A column with its hierarchy, as far as there is time to make it."""
+    """A column with its hierarchy, if there is time to make it."""
     held = ladders.shelf.held(column)
     if time.monotonic() > deadline:
         return Line(held)
@@ -105,21 +105,21 @@ def _counted(line: Line, ladders: Ladders, levels: Mapping[str, int], deadline: 
     return replace(line, chosen=levels[column], alone=alone)
 
 
-# -- at which levels the columns are looked at
+# -- the levels of the columns
 
 
 def _levels(request: Request, ladders: Ladders) -> dict[str, int]:
-    """The level of each column: as the address says, or the plan; else the values themselves."""
+    """The level of each column, from the address or the plan; by default 0, the values."""
     given = request.query_params.get("levels", "")
     if not given:
         return ladders.planned()
     words = given.split(".")
     if len(words) != len(ladders.columns) or not all(word.isdecimal() for word in words):
-        raise InputError("The address does not fit the columns of the plan; go to Hierarchies.")
+        raise InputError("The address does not fit the columns of the plan. Go to Hierarchies.")
     found = dict(zip(ladders.columns, map(int, words), strict=True))
     for name, level in found.items():
         if level >= ladders.hierarchy(name).levels:
-            found[name] = ladders.hierarchy(name).levels - 1  # it was edited meanwhile
+            found[name] = ladders.hierarchy(name).levels - 1  # it was edited in the meantime
     return found
 
 
@@ -185,25 +185,25 @@ def _column(studio: Studio, request: Request) -> Response:
     link = _linker(name, finest, levels, under, shown)
     rungs = [link(at=level, under=None) for level in range(ladder.levels)]
     facts |= {"link": link, "rung_links": rungs, "along": _along(levels)}
-    facts["path"] = link(show=None, under=None)  # where undo comes back to
+    facts["path"] = link(show=None, under=None)  # where undo returns to
     return show(request, "hierarchies/column.html.j2", ROOM, **facts)
 
 
 def _readable(ladder: Ladder) -> int:
-    """The finest level that fits a page; the coarsest between the ends where none does."""
+    """The finest level that fits on a page; the coarsest between the ends if none does."""
     inner = range(max(ladder.levels - 1, 1))
     return next((level for level in inner if ladder.count(level) <= SHOWN), inner[-1])
 
 
 def _is_numeric(ladders: Ladders, column: str) -> bool:
-    """Whether the labels of a function are no parts of values: intervals, calendar units."""
+    """Whether the labels of a function are not parts of values: intervals, calendar units."""
     return ladders.codes(column).bounds(0) is not None and "prefixes" not in words_of(
         ladders.hierarchy(column)
     )
 
 
 def _forms(ladders: Ladders, name: str, held: Held) -> dict[str, Any]:
-    """What the forms of a column offer, filled with what is in force."""
+    """The forms of a column, filled with the current hierarchy."""
     kind = ladders.table.kind(name)
     rule = held.value if isinstance(held.value, dict) else {}
     if held.value is None:
@@ -221,7 +221,7 @@ def _forms(ladders: Ladders, name: str, held: Held) -> dict[str, Any]:
 def _linker(
     name: str, at: int, levels: Mapping[str, int], under: tuple[int, int] | None, shown: bool
 ) -> Any:
-    """Makes addresses of this page with something changed."""
+    """Makes addresses of this page with some parameters changed."""
     now: dict[str, Any] = {"name": name, "at": at, "levels": _along(levels)}
     now |= {"under": None if under is None else f"{under[0]}.{under[1]}"}
     now |= {"show": "values" if shown else None, "page": None}
@@ -246,10 +246,10 @@ def _files(studio: Studio) -> list[tuple[str, str]]:
 ROOM = Room(
     "hierarchies",
     "Hierarchies",
-    "A hierarchy says how a value becomes coarser, step by step, until it says nothing. "
-    "Generalizing takes the finest level that hides everybody in a crowd, so good levels keep a "
+    "A hierarchy defines how a value becomes coarser, step by step, until nothing is left. "
+    "Generalization takes the finest level that hides everybody in a crowd, so good levels keep a "
     "table useful. "
-    "Shoal proposes them from the values alone: where you know groups that mean something, make "
+    "Shoal proposes them from the values alone: if you know meaningful groups, make "
     "them here.",
     "hierarchies",
     _mark,

@@ -57,17 +57,17 @@ def _mark(studio: Studio) -> Mark:
     steps, asked = len(plan.steps), len(plan.require)
     if not steps:
         return Mark("attention", "no step yet")
-    told = f"{steps} step{'s' * (steps != 1)}"
+    counted = f"{steps} step{'s' * (steps != 1)}"
     if not asked:
-        return Mark("attention", f"{told}; nothing is required")
-    return Mark("done", f"{told}, {asked} requirement{'s' * (asked != 1)}")
+        return Mark("attention", f"{counted}; nothing is required")
+    return Mark("done", f"{counted}, {asked} requirement{'s' * (asked != 1)}")
 
 
 # -- looking
 
 
 def place_of(studio: Studio) -> Place:
-    """The table with the roles that the plan says, as far as it can be read, and hierarchies."""
+    """The table with the roles of the plan, as far as it can be read, and hierarchies."""
     found = studio.dataset.loaded()
     try:
         roles = studio.project.plan.roles
@@ -138,7 +138,7 @@ _Change = Callable[[Studio, Form], str]
 
 
 def _beside(path: str, change: _Change) -> Route:
-    """An action whose refusal is shown beside the card that it is about."""
+    """An action whose error is shown next to its card."""
 
     def act(studio: Studio, form: Form, request: Request) -> str | Response:
         try:
@@ -166,7 +166,7 @@ def _begin(studio: Studio, form: Form) -> str:
     def edit(plan: Any, settings: Any) -> None:
         edits.replace_all(plan, steps, require)
 
-    studio.project.change(f"begun as: {beginning.title}", edit)
+    studio.project.change(f"started as: {beginning.title}", edit)
     return "/plan"
 
 
@@ -175,14 +175,14 @@ def _add_step(studio: Studio, form: Form) -> str:
     known = {method.name: method for method in methods_for(place.table)}
     method = known.get(form.one("method"))
     if method is None:
-        raise InputError("There is no such method; choose one of the list.")
+        raise InputError("There is no such method. Choose one from the list.")
     if method.unfit is not None:
         raise InputError(f"{method.title} does not fit this table. {method.unfit}")
     step: dict[str, Any] = {"method": method.name, **method.usual}
     if method.name == "generalize" and place.table.roles.quasi_identifiers:
         names = place.table.roles.quasi_identifiers
         found = hierarchies_in_plan(place.table, names, studio.project, place.made, ordered=True)
-        # what was made by hand is used for numbers too
+        # a hierarchy that was made by hand is also used for numbers
         step["hierarchies"] = {n: place.made[n] for n in names if n in place.made} | found
 
     def edit(plan: Any, settings: Any) -> None:
@@ -200,7 +200,7 @@ def _change_step(studio: Studio, form: Form) -> str:
         raw = edits.steps_in(plan.unwrap())[number]
         cls = discover_maskers().get(str(raw.get("method")))
         if cls is None:
-            raise PlanError("This step has no method that Shoal knows; remove it.")
+            raise PlanError("This step has no method that Shoal knows. Remove it.")
         given = edits.parameters_in(raw, cls)
         values = values_of(cls, form, given, place)
         studio.project.check_files(values)
@@ -257,7 +257,7 @@ def _change_requirement(studio: Studio, form: Form) -> str:
 
 
 def _said(key: str, value: Any) -> str:
-    """A requirement as the history tells it."""
+    """A requirement as the history shows it."""
     given = value if isinstance(value, Mapping) else {next(iter(usual_of(key))): value}
     return in_words(key, given).rstrip(".")
 
@@ -276,9 +276,9 @@ def _remove_requirement(studio: Studio, form: Form) -> str:
 ROOM = Room(
     "plan",
     "Plan",
-    "Steps run one after the other, and each sees what the one before it left. Requirements are "
-    "checked after the last step by other code than masks: where one does not hold, nothing is "
-    "released. So a wrong step costs time, and a missing requirement costs people.",
+    "Steps run one after the other, each on the result of the one before. Requirements are checked "
+    "after the last step, by code that takes no part in masking. If one does not hold, nothing is "
+    "released. So a wrong step costs time, but a missing requirement exposes people.",
     "plan",
     _mark,
     [

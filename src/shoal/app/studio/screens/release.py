@@ -1,4 +1,4 @@
-"""Release: what is left to answer, the release itself, and what is kept of earlier ones."""
+"""Release: the checklist, the release itself, and earlier releases."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from shoal.workflow.report import _words
 _LONGEST: Final = 2_000
 _LARGEST_REPORT: Final = 1 << 27
 _ENDED_BADLY: Final = ("refused", "failed", "stopped", "interrupted")
-#: The report is a page of its own that may do nothing, and be framed by the studio alone.
+#: The report is a page of its own that may do nothing, and only the studio may frame it.
 _FRAMED: Final = {
     "content-security-policy": (
         "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
@@ -50,7 +50,7 @@ _FRAMED: Final = {
 }
 _FORMATS: Final = {
     "csv": "CSV: opens everywhere",
-    "parquet": "Parquet: small, with types",
+    "parquet": "Parquet: small, keeps types",
     "xlsx": "Excel workbook",
     "tsv": "TSV: tabs between fields",
     "arrow": "Arrow",
@@ -96,7 +96,7 @@ def _show(studio: Studio, request: Request) -> Response:
 
 
 def _known_formats() -> dict[str, str]:
-    """The formats that can be written here; a workbook takes an extra."""
+    """The formats that can be written here; a workbook needs an extra."""
     written = {name: _FORMATS.get(name, name) for name in (*_FORMATS, *FORMATS) if name in FORMATS}
     if importlib.util.find_spec("xlsxwriter") is None:
         del written["xlsx"]
@@ -104,19 +104,19 @@ def _known_formats() -> dict[str, str]:
 
 
 def _begin(studio: Studio, form: Form, request: Request) -> str:
-    """Keep what is said about the release, and begin it if asked to."""
+    """Save the description of the release, and start it if requested."""
     said = {name: form.one(name, "").replace("\r\n", "\n").strip() for name in ABOUT}
     written = form.one("format", "csv")
     if written not in _known_formats():
-        raise InputError("There is no such format; choose one of the list.")
+        raise InputError("There is no such format. Choose one from the list.")
     if any(len(text) > _LONGEST for text in said.values()):
-        raise InputError(f"A field has at most {_LONGEST:,} characters.")
+        raise InputError(f"A field is limited to {_LONGEST:,} characters. Shorten the text.")
 
     def edit(plan: Any, settings: Any) -> None:
         for name, text in {**said, "format": written}.items():
             set_in(settings, ["release", name], text or None)
 
-    studio.project.change("what is said about the release", edit)
+    studio.project.change("description of the release", edit)
     if form.one("then", "keep") != "release":
         return "/release"
     return f"/release/{_started(studio, written).id}"
@@ -147,7 +147,7 @@ def _started(studio: Studio, written: str) -> Job:
 def _job(studio: Studio, request: Request) -> Job:
     job = studio.jobs.get(request.path_params["id"])
     if job.kind != "protect":
-        raise InputError("There is no such release in this project.")
+        raise InputError("There is no such release in this project. Go to Release.")
     return job
 
 
@@ -174,18 +174,18 @@ def _one(studio: Studio, request: Request) -> Response:
 
 
 def _verifying(studio: Studio, id: str) -> Job | None:
-    """The last verification of a release, unless it was done and is shown as its checks."""
+    """The last verification of a release, unless it is done and shown as its checks."""
     found = [job for job in studio.jobs.all("verify") if job.options.get("release") == id]
     return found[0] if found and found[0].state != "done" else None
 
 
 def _together(given: Any) -> list[tuple[str, str, str]]:
     """Whom this release exposes together with earlier ones: title, share, and what it means."""
-    told = given if isinstance(given, dict) else {}
+    rates = given if isinstance(given, dict) else {}
     return [
-        (info.title, _words.percent(100 * told[name]["value"]), _words.WORDS["attacks"][name])
+        (info.title, _words.percent(100 * rates[name]["value"]), _words.WORDS["attacks"][name])
         for name, info in ATTACKS.items()
-        if isinstance(told.get(name), dict) and isinstance(told[name].get("value"), (int, float))
+        if isinstance(rates.get(name), dict) and isinstance(rates[name].get("value"), (int, float))
     ]
 
 
@@ -205,7 +205,7 @@ def _report(studio: Studio, request: Request) -> Response:
     """The report of the public half, for a frame that can do nothing."""
     release = kept(_job(studio, request))
     if release.job.state != "done" or not release.is_there:
-        raise InputError("There is no report of this release.")
+        raise InputError("This release has no report. Release the table again.")
     report = read_plain(release.folder / "public" / "report.html", largest=_LARGEST_REPORT)
     return Response(report, media_type="text/html; charset=utf-8", headers=_FRAMED)
 
@@ -215,7 +215,7 @@ def _verify(studio: Studio, form: Form, request: Request) -> str:
     job = _job(studio, request)
     release = kept(job)
     if job.state != "done" or not release.is_there:
-        raise InputError("There is no release to verify.")
+        raise InputError("There is no release to verify. Release the table first.")
     if not any(each.is_running for each in studio.jobs.all("verify")):
         studio.start(
             "verify",
@@ -230,9 +230,9 @@ def _verify(studio: Studio, form: Form, request: Request) -> str:
 ROOM = Room(
     "release",
     "Release",
-    "A release is two folders: one to give away, one to keep. Shoal writes them only if everything "
-    "that the plan requires was shown to hold on the masked table, and checks the files again by "
-    "other code. Whoever has the private folder can undo the masking.",
+    "A release has two folders: one to publish, one to keep. Shoal writes them only if every "
+    "requirement of the plan holds on the masked table, and then checks the files again with other "
+    "code. Anyone who has the private folder can undo the masking.",
     "command-line",
     _mark,
     [

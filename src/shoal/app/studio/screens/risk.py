@@ -1,4 +1,4 @@
-"""Risk now: what three intruders reach with what they know, before anything is masked."""
+"""Risk now: how far three intruders get with what they know, before anything is masked."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from shoal.workflow.release._profile import SIZE_LIMITS, Bar
 from shoal.workflow.report import _figures, _words
 from shoal.workflow.report._assessment import _facts as facts_of_assessment
 
-#: The chances that a person is found with which the table of people at risk asks about.
+#: The chances of being found in the table of people at risk.
 _CHANCES: Final = (2, 5, 10, 20)
 
 
 @dataclass(frozen=True)
 class Question:
-    """What the page asks: which columns an intruder knows, and the share of all people here."""
+    """The question of the page: the columns an intruder knows, and the share of the population."""
 
     known: tuple[str, ...]
     percent: float | None
@@ -55,13 +55,13 @@ def _question(roles: Roles, fields: Sequence[tuple[str, str]]) -> Question:
     asked = {value for name, value in fields if name == "known"}
     chosen = any(name == "chosen" for name, _ in fields)
     known = tuple(name for name in roles.quasi_identifiers if not chosen or name in asked)
-    told = next((value.strip() for name, value in fields if name == "percent"), "")
-    return Question(known, _percent(told) if told else None, chosen)
+    text = next((value.strip() for name, value in fields if name == "percent"), "")
+    return Question(known, _percent(text) if text else None, chosen)
 
 
-def _percent(told: str) -> float:
+def _percent(text: str) -> float:
     try:
-        percent = float(told.replace(",", "."))
+        percent = float(text.replace(",", "."))
     except ValueError:
         percent = 0.0
     if not 0 < percent <= 100:
@@ -83,7 +83,7 @@ def _mark(studio: Studio) -> Mark:
 
 
 def alone_in_words(crowds: Crowds) -> str:
-    """How many people stand alone, as one says it."""
+    """How many people stand alone, in words."""
     alone, total = crowds.alone, crowds.total
     if not total:
         return "nobody is in the table"
@@ -97,7 +97,7 @@ def alone_in_words(crowds: Crowds) -> str:
 
 
 def right_in_words(crowds: Crowds) -> str:
-    """Whom somebody is right about who links everybody."""
+    """For how many people an intruder who links everybody is right."""
     right = crowds.right
     for of in (100, 1_000, 10_000):
         about = round(of * right)
@@ -110,7 +110,7 @@ def right_in_words(crowds: Crowds) -> str:
 def population_in_words(population: Crowds) -> str:
     """The most exposed person among everybody who could have been in the table."""
     if population.k < 2:
-        return "somebody is the only one of the kind in the population"
+        return "someone is unique in the population"
     return f"the most exposed person is 1 of about {_words.number(population.k)}"
 
 
@@ -165,7 +165,7 @@ def _exposure(loaded: Loaded, roles: Roles, asked: Question) -> dict[str, Any]:
 
 
 def _charts(crowds: Crowds) -> dict[str, Any]:
-    """The sizes of crowds and the chances that follow from them, as the report draws them."""
+    """The sizes of crowds and the resulting chances, as the report draws them."""
     by_size = _people_by_size(crowds)
     bars = [Bar(label, None, 100 * n / crowds.total) for label, n in by_size.items()]
     shares = _figures.smaller_than(by_size, crowds.k)
@@ -203,12 +203,12 @@ def _changed_since(job: Job, result: Any, loaded: Loaded, roles: Roles) -> list[
     changed = []
     then = Roles.from_dict(tomllib.loads(job.plan).get("roles", {}))
     if then != roles:
-        changed.append("The roles have changed since; assess again for what holds now.")
+        changed.append("The roles have changed since. Assess again for current numbers.")
     if result["rows"] != len(loaded.table):
-        changed.append("The table has another number of rows now; assess again.")
+        changed.append("The number of rows has changed since. Assess again.")
     if job.options.get("known"):
         count = len(job.options["known"])
-        changed.append(f"It was measured as if the intruder knew {count:,} of the columns only.")
+        changed.append(f"It assumes that the intruder knows only {count:,} of the columns.")
     return changed
 
 
@@ -231,9 +231,9 @@ def _assess(studio: Studio, form: Form, request: Request) -> str:
 ROOM = Room(
     "risk",
     "Risk now",
-    "This is the table as it is, before anything is done to it. An intruder who knows the "
-    "quasi-identifiers of a person looks for whoever has the same: alone is found, and in a crowd "
-    "of five the guess is right once in five times. Later screens show how much of this is left.",
+    "This is the table before masking. An intruder who knows a person's quasi-identifiers looks "
+    "for records with the same values. A person who stands alone is found; in a crowd of five the "
+    "guess is right once in five times. Later screens show how much of this risk is left.",
     "measures/index",
     _mark,
     [page("/risk", _show), action("/risk/assess", _assess)],

@@ -1,4 +1,4 @@
-"""Roles: what each column is, why, and which columns together single people out."""
+"""Roles: the role of each column, its reason, and which columns together single people out."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ _LISTS: Final = ("identifiers", "quasi_identifiers", "sensitive", "insensitive")
 _SINGLES: Final = ("weight", "target")
 _BOTH: Final = "sensitive_target"
 _PARTS: Final = {_BOTH: ("sensitive", "target")}
-#: The choices for a column, with what each of them means.
+#: The choices for a column, with their meanings.
 CHOICES: Final = {
     "": ("not decided", ""),
-    "identifiers": ("identifier", "names a person by itself; it never leaves"),
-    "quasi_identifiers": ("quasi-identifier", "others may know it; it is made coarser"),
+    "identifiers": ("identifier", "identifies a person directly; it is never released"),
+    "quasi_identifiers": ("quasi-identifier", "others may know it; it is masked"),
     "sensitive": ("sensitive", "what nobody may learn about a person"),
-    "insensitive": ("may leave as it is", "tells nothing about who it is"),
+    "insensitive": ("release unchanged", "does not help to find a person"),
     "weight": ("sampling weight", "how many people a row stands for; one column"),
-    "target": ("target", "what a model is to predict; one column"),
-    _BOTH: ("target and sensitive", "what a model predicts, and nobody may learn"),
+    "target": ("target", "what models predict; one column"),
+    _BOTH: ("target and sensitive", "what models predict and nobody may learn"),
 }
 _OWNERS: Final = {"unit": "whose row it is", "household": "who lives together"}
 _A_PAGE: Final = 50
@@ -56,14 +56,14 @@ class Line:
 
     @property
     def takes(self) -> bool:
-        """Whether there is a suggestion that is not the role already."""
+        """Whether there is a suggestion that is not already the role."""
         role = self.facts.role
         return self.owner is None and role is not None and role != self.role.removesuffix("_target")
 
 
 @dataclass(frozen=True)
 class View:
-    """Which columns a page shows: a page of those that a filter leaves."""
+    """Which columns a page shows: one page of those that match a filter."""
 
     text: str = ""
     undecided: bool = False
@@ -85,14 +85,14 @@ class View:
         return f"/roles?{urlencode(named)}" if named else "/roles"
 
     def shows(self, number: int, name: str, role: str) -> bool:
-        """Whether the filter leaves a column; the one just decided stays under the hands."""
+        """Whether the filter matches a column; one that was just decided stays visible."""
         if self.text.casefold() not in name.casefold():
             return False
         return not (self.undecided and role) or str(number) == self.keep
 
 
 def roles_in(studio: Studio, loaded: Loaded) -> tuple[Roles, list[str]]:
-    """The plan's roles of columns that the table has, and the columns that it does not have."""
+    """The plan's roles of the table's columns, and the columns that the table does not have."""
     roles = studio.project.plan.roles or Roles()
     known = set(loaded.table.columns)
     absent = list(dict.fromkeys(name for _, name in roles.items() if name not in known))
@@ -100,7 +100,7 @@ def roles_in(studio: Studio, loaded: Loaded) -> tuple[Roles, list[str]]:
 
 
 def choice_of(roles: Roles, name: str) -> str:
-    """The choice that a column has now; empty where it is not decided."""
+    """The current choice of a column; empty if it is not decided."""
     if name == roles.target:
         return _BOTH if name in roles.sensitive else "target"
     role = roles.of(name)
@@ -183,7 +183,7 @@ def _lines(
 
 
 def _exposure(loaded: Loaded, roles: Roles) -> dict[str, Any]:
-    """Who stands alone by the quasi-identifiers, and the smallest sets that single people out."""
+    """How many stand alone by the quasi-identifiers, and the smallest sets that single out."""
     counts = loaded.counts
     quasi, candidates = roles.quasi_identifiers, _may_be_known(loaded, roles)
     waiting = Waiting(loaded.table, candidates)
@@ -199,7 +199,7 @@ def _exposure(loaded: Loaded, roles: Roles) -> dict[str, Any]:
 
 
 def _may_be_known(loaded: Loaded, roles: Roles) -> tuple[str, ...]:
-    """The quasi-identifiers, and what seems to be one and is not decided."""
+    """The quasi-identifiers, and undecided columns that look like one."""
     quasi = "quasi_identifiers"
     return tuple(
         facts.name
@@ -209,7 +209,7 @@ def _may_be_known(loaded: Loaded, roles: Roles) -> tuple[str, ...]:
 
 
 def _suggestions(loaded: Loaded, roles: Roles) -> dict[str, ColumnFacts]:
-    """The columns that are not decided and have a suggestion that can be taken."""
+    """The undecided columns that have a usable suggestion."""
     taken = {role for role in _SINGLES if getattr(roles, role)}
     return {
         facts.name: facts
@@ -222,7 +222,7 @@ def _suggestions(loaded: Loaded, roles: Roles) -> dict[str, ColumnFacts]:
 
 
 def _change(studio: Studio, loaded: Loaded, what: str, edit: Callable[[Any, Any], None]) -> None:
-    """Edit the roles; what does not fit the table is refused and nothing is changed."""
+    """Edit the roles; roles that do not fit the table are refused, and nothing changes."""
 
     def checked(plan: Any, settings: Any) -> None:
         if "roles" not in plan:
@@ -237,7 +237,7 @@ def _change(studio: Studio, loaded: Loaded, what: str, edit: Callable[[Any, Any]
 
 
 def _set_roles(roles: Any, settings: Any, choices: Mapping[str, str]) -> None:
-    """Give columns other roles in the text of the plan; reasons that were suggested go."""
+    """Change the roles of columns in the text of the plan, and drop suggested reasons."""
     parts = {name: _PARTS.get(choice, (choice,)) for name, choice in choices.items()}
     for role in _LISTS:
         before = list(roles.get(role, ()))
@@ -256,12 +256,12 @@ def _set_roles(roles: Any, settings: Any, choices: Mapping[str, str]) -> None:
 
 
 def _named(loaded: Loaded, form: Form) -> tuple[int, str]:
-    """The column of a form; browsers write the ends of lines in their own way."""
+    """The column of a form; browsers change line ends."""
     given = _one_way(form.one("column"))
     for number, name in enumerate(loaded.table.columns):
         if _one_way(name) == given:
             return number, name
-    raise InputError("The table has no such column any more; reload the page.")
+    raise InputError("The table has no such column any more. Reload the page.")
 
 
 def _one_way(text: str) -> str:
@@ -270,13 +270,13 @@ def _one_way(text: str) -> str:
 
 def _refuse_owner(roles: Roles, name: str) -> None:
     if name in roles.unit_columns or name in roles.household:
-        raise InputError("This column says whose row it is or who lives together; see Data.")
+        raise InputError("This column says whose row it is or who lives together. Go to Data.")
 
 
 def _choice(form: Form) -> str:
     choice = form.one("role")
     if choice not in CHOICES:
-        raise InputError("There is no such role; choose one of the list.")
+        raise InputError("There is no such role. Choose one from the list.")
     return choice
 
 
@@ -291,7 +291,7 @@ def _decide(studio: Studio, form: Form, request: Request) -> str:
     number, name = _named(loaded, form)
     choice, reason = _choice(form), _one_way(form.one("why", "")).strip()
     if len(reason) > _LONGEST_REASON:
-        raise InputError(f"A reason has at most {_LONGEST_REASON:,} characters.")
+        raise InputError(f"A reason is limited to {_LONGEST_REASON:,} characters. Shorten it.")
     before = choice_of(roles, name)
     if choice != before:
         _refuse_owner(roles, name)
@@ -303,8 +303,8 @@ def _decide(studio: Studio, form: Form, request: Request) -> str:
         if reason != said:
             set_in(settings, ["reasons", name], reason or None)
 
-    told = f"{name}: {CHOICES[choice][0]}" if choice != before else f"{name}: why"
-    _change(studio, loaded, told, edit)
+    what = f"{name}: {CHOICES[choice][0]}" if choice != before else f"{name}: why"
+    _change(studio, loaded, what, edit)
     return _back(form, keep=number)
 
 
@@ -315,7 +315,7 @@ def _take(studio: Studio, form: Form, request: Request) -> str:
     number, name = _named(loaded, form)
     facts = loaded.suggestion.columns[number]
     if facts.role is None:
-        raise InputError("Nothing is suggested for this column; choose a role.")
+        raise InputError("There is no suggestion for this column. Choose a role.")
     _refuse_owner(roles, name)
     edit = partial(_take_all, {name: facts})
     _change(studio, loaded, f"{name}: {CHOICES[facts.role][0]}, as suggested", edit)
@@ -323,7 +323,7 @@ def _take(studio: Studio, form: Form, request: Request) -> str:
 
 
 def _take_suggestions(studio: Studio, form: Form, request: Request) -> str:
-    """The suggested roles of all columns that are not decided, as one version."""
+    """The suggested roles of all undecided columns, as one version."""
     loaded = studio.dataset.loaded()
     roles, _ = roles_in(studio, loaded)
     taken = _suggestions(loaded, roles)
@@ -341,7 +341,7 @@ def _take_all(taken: Mapping[str, ColumnFacts], roles: Any, settings: Any) -> No
 
 
 def _decide_many(studio: Studio, form: Form, request: Request) -> str:
-    """One role for all columns that a filter shows and that are not decided."""
+    """One role for all undecided columns that match a filter."""
     loaded = studio.dataset.loaded()
     roles, _ = roles_in(studio, loaded)
     choice, view = _choice(form), View.of(dict(form.items()))
@@ -360,7 +360,7 @@ def _decide_many(studio: Studio, form: Form, request: Request) -> str:
 
 
 def _drop_absent(studio: Studio, form: Form, request: Request) -> str:
-    """Take roles of columns out of the plan that the table does not have."""
+    """Remove the roles of columns that the table does not have from the plan."""
     loaded = studio.dataset.loaded()
     roles, absent = roles_in(studio, loaded)
 
@@ -371,16 +371,16 @@ def _drop_absent(studio: Studio, form: Form, request: Request) -> str:
         for name in absent:
             set_in(settings, ["reasons", name], None)
 
-    _change(studio, loaded, f"{len(absent):,} columns that are not there taken out", edit)
+    _change(studio, loaded, f"{len(absent):,} missing columns removed", edit)
     return _back(form)
 
 
 ROOM = Room(
     "roles",
     "Roles",
-    "Whoever wants to find somebody begins with what others know: age, sex, a place. Those are the "
+    "An intruder starts with what others know: age, sex, a place. These are the "
     "quasi-identifiers, and everything that protects people works on them. A column that is "
-    "forgotten here leaves as it is, so no release is written before each one is decided.",
+    "forgotten here would be released unchanged, so nothing is released until each one is decided.",
     "roles",
     _mark,
     [

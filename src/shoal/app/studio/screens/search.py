@@ -1,4 +1,4 @@
-"""Search: the space of levels to walk in, and the plans that tuning tries."""
+"""Search: the space of levels to explore, and the plans that tuning tries."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _mark(studio: Studio) -> Mark:
     if running:
         return Mark("open", f"{len(running)} running")
     done = sum(job.state == "done" for job in jobs)
-    return Mark("done", f"{done} done") if done else Mark("open", "if you like")
+    return Mark("done", f"{done} done") if done else Mark("open", "optional")
 
 
 # -- levels
@@ -80,7 +80,7 @@ def _show(studio: Studio, request: Request) -> Response:
 
 
 def _address(space: Any, view: Any, ask: Any) -> Any:
-    """The address of another place in the same view."""
+    """Addresses of other levels in the same view."""
     fixed = {
         "k": ask.k,
         "limit": ask.limit,
@@ -106,7 +106,7 @@ def _start(studio: Studio, form: Form, request: Request) -> str:
 
 
 def _use_levels(studio: Studio, form: Form, request: Request) -> str:
-    """Write the levels into the plan, with the hierarchies that they are levels of."""
+    """Write the levels into the plan, together with their hierarchies."""
     place = place_of(studio)
     ask = ask_of(studio, place, {"k": form.one("k", ""), "limit": form.one("limit", "")})
     names = list(ask.step.get("columns") or place.table.roles.quasi_identifiers)
@@ -119,7 +119,7 @@ def _use_levels(studio: Studio, form: Form, request: Request) -> str:
     if not node.allowed:
         raise InputError(
             f"At these levels {node.suppressed:,} records are in crowds that fail, more than may "
-            "be suppressed; choose a cell that is allowed, or allow more."
+            "be suppressed. Choose a cell that is allowed, or raise the limit."
         )
 
     def edit(plan: Any, settings: Any) -> None:
@@ -142,7 +142,7 @@ def _show_tune(studio: Studio, request: Request) -> Response:
 
 
 def _show_front(studio: Studio, request: Request) -> Response:
-    """The picture alone, which a page asks for again while it grows."""
+    """Only the picture, which a page requests again while it grows."""
     return show(request, "parts/searchfront.html.j2", ROOM, **_tuning_facts(studio, request))
 
 
@@ -177,7 +177,7 @@ def _tuning_facts(studio: Studio, request: Request) -> dict[str, Any]:
 
 
 def _utilities() -> dict[str, tuple[str, bool]]:
-    """What a plan can be tuned for: its title, and whether it tests models."""
+    """The utilities for tuning: their titles, and whether they test models."""
     return {
         name: (utility_title(name), info.target)
         for name, info in discover_all_measures().items()
@@ -196,7 +196,7 @@ def _asked_limit(query: Mapping[str, str], options: Mapping[str, Any], name: str
 
 
 def _steps_of(one: Mapping[str, Any], job: Job | None) -> list[dict[str, Any]]:
-    """The steps of a plan that was tried; those of the plan itself as they are written."""
+    """The steps of a tried plan; for the plan itself, as they are written."""
     if one["family"] == "given plan" and job is not None:
         return edits.steps_in(edits.raw_plan(job.plan))
     return [dict(step) for step in one["steps"]]
@@ -219,19 +219,17 @@ def _start_tune(studio: Studio, form: Form, request: Request) -> str:
         "target": form.one("target", "") or None,
     }
     if options["max_risk"] is None and options["min_utility"] is None:
-        raise InputError("Say the most risk or the least utility that you accept, or both.")
+        raise InputError("Enter the highest risk or the lowest utility that you accept, or both.")
     if options["trials"] > _MOST_TRIED:
-        raise InputError(f"At most {_MOST_TRIED:,} plans are tried.")
+        raise InputError(f"Enter at most {_MOST_TRIED:,} plans to try.")
     if options["utility"] not in _utilities():
-        raise InputError("There is no such measure of utility; choose one of the list.")
+        raise InputError("There is no such measure of utility. Choose one from the list.")
     _, tests_models = _utilities()[options["utility"]]
     target = options["target"] or table.roles.target
     if not tests_models:
         options["target"] = None
     elif target is None:
-        raise InputError(
-            "Choose the column that models are to predict, or a utility that needs none."
-        )
+        raise InputError("Choose the column that models predict, or a utility that needs none.")
     else:  # a column that cannot be one is refused
         table.with_roles(table.roles.replacing(target=target))
     job = studio.start("tune", "Plans tried", **options)
@@ -249,11 +247,11 @@ def _number(form: Form, name: str, constraint: Constraint) -> Any:
 
 
 def _use_plan(studio: Studio, form: Form, request: Request) -> str:
-    """Put the steps of a plan that was tried in the place of the plan's; one version."""
+    """Replace the plan's steps with those of a tried plan, as one version."""
     job = studio.jobs.get(form.one("job"))
     tried, number = _tried(job), form.whole("plan")
     if job.kind != "tune" or not 0 <= number < len(tried):
-        raise InputError("There is no such plan in this search; reload the page.")
+        raise InputError("There is no such plan in this search. Reload the page.")
     one = tried[number]
     steps = _steps_of(one, job)
     limit, target = job.options.get("max_risk"), job.options.get("target")
@@ -273,9 +271,9 @@ def _use_plan(studio: Studio, form: Form, request: Request) -> str:
 ROOM = Room(
     "search",
     "Search",
-    "There are more plans than anybody can try by hand, and the first that holds is seldom the one "
-    "that loses least. Here you see what each costs before you choose, and whether a better one "
-    "can exist.",
+    "There are more plans than anyone can try by hand, and the first one that holds seldom loses "
+    "the least. Here you see the cost of each before you choose, and whether a better one can "
+    "exist.",
     "tune",
     _mark,
     [

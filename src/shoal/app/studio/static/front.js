@@ -82,7 +82,7 @@ document.addEventListener("keydown", (event) => {
   event.preventDefault();
 });
 
-// The picture that grows is not replaced under the hand that drags, and keeps the limits.
+// The growing picture is not replaced during a drag, and keeps the limits.
 document.addEventListener("htmx:beforeRequest", (event) => {
   if (dragged && event.target.id === "front") event.preventDefault();
 });

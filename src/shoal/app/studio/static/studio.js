@@ -1,8 +1,8 @@
-// News from the server: progress of jobs, and changes of the plan that were made elsewhere.
+// News from the server: progress of jobs, and changes that were made to the plan elsewhere.
 
 const page = () => document.getElementById("page");
 
-// A page with something typed into it is not replaced under the hands of whoever types.
+// A page is not replaced while someone types into it.
 const isTouched = () =>
   [...page().querySelectorAll("input:not([type=hidden]), textarea, select")].some((field) =>
     field.matches("[type=checkbox], [type=radio]")
@@ -25,13 +25,13 @@ const say = (sentence) => {
   line.className = "note";
   const button = document.createElement("button");
   button.type = "button";
-  button.textContent = "Show it";
+  button.textContent = "Show";
   button.addEventListener("click", refresh);
   line.append(sentence + " ", button);
   news.replaceChildren(line);
 };
 
-// A request that is under way brings its own page, which a refresh would take the place from.
+// A running request brings its own page, which a refresh would replace.
 let underWay = 0;
 let missed = "";
 
@@ -45,12 +45,12 @@ const isForPage = (event) => event.detail.requestConfig?.target?.id === "page";
 const isByHand = (event) =>
   ["click", "submit"].includes(event.detail.requestConfig?.triggeringEvent?.type);
 
-// What a page asks for by itself gives way: it would take away the place of what was clicked.
+// A request that the page makes by itself gives way, since it would replace what was clicked.
 const byItself = new Set();
 document.addEventListener("htmx:beforeRequest", (event) => {
   if (!isForPage(event) || isByHand(event) || !underWay) return;
   event.preventDefault();
-  missed ||= "There is more to see.";
+  missed ||= "There are new results.";
 });
 document.addEventListener("htmx:beforeSend", (event) => {
   if (!isForPage(event)) return;
@@ -85,9 +85,9 @@ const hearOfJob = (event) => {
   if (job.state === "running") {
     const isNew = !running.has(job.id);
     running.add(job.id);
-    if (isNew && !document.querySelector(`[data-job="${job.id}"]`)) refreshOrSay("Work has begun.");
+    if (isNew && !document.querySelector(`[data-job="${job.id}"]`)) refreshOrSay("A job has started.");
   } else if (running.delete(job.id) || isShownAsRunning(job.id)) {
-    refreshOrSay("Work has ended.");
+    refreshOrSay("A job has ended.");
   }
   for (const place of document.querySelectorAll(`[data-job="${job.id}"]`)) {
     const bar = place.querySelector("progress");
@@ -99,7 +99,7 @@ const hearOfJob = (event) => {
   }
 };
 
-// A browser keeps six connections to a server: only the tab that is looked at holds one of them.
+// A browser keeps six connections to a server, so only the visible tab holds one.
 let events = null;
 
 const listen = () => {
@@ -130,14 +130,14 @@ document.addEventListener("click", (event) => {
   });
 });
 
-// A choice is sent as soon as it is made, and not because a new page takes its place.
+// A choice is sent as soon as it is made, but not because a new page replaces it.
 let isSwapping = false;
 document.addEventListener("change", (event) => {
   const form = event.target.closest("form[data-at-once]");
   if (form && !isSwapping) form.requestSubmit();
 });
 
-// Another screen begins at its top; the same one stays where it is, with its drawers open.
+// Another screen starts at its top; the same one keeps its position and its open drawers.
 let screen = location.pathname;
 let opened = [];
 document.addEventListener("htmx:beforeSwap", (event) => {
@@ -152,7 +152,7 @@ document.addEventListener("htmx:pushedIntoHistory", (event) => {
   }
   screen = now;
 });
-// On a phone the rooms are a row: the one that is open is to be seen.
+// On a phone the rooms are in a row: scroll the open one into view.
 const showRoom = () => {
   const here = document.querySelector("nav.rooms [aria-current]");
   if (here) here.closest("ol").scrollLeft = here.offsetLeft - 16;
@@ -166,7 +166,7 @@ window.addEventListener("popstate", () => {
   screen = location.pathname;
 });
 
-// What is typed and not sent yet survives a new page, unless its own form was sent.
+// Text that is typed but not yet sent survives a new page, unless its own form was sent.
 const typed = () =>
   [...page().querySelectorAll("input[id]:not([type=hidden]):not([type=checkbox]):not([type=radio]), textarea[id]")]
     .filter((field) => !field.readOnly && field.value !== field.defaultValue);
@@ -186,7 +186,7 @@ document.addEventListener("htmx:afterSwap", () => {
   unsent = [];
 });
 
-// A choice that was refused is taken back on the page too.
+// A choice that was refused is also reset on the page.
 document.addEventListener("htmx:afterRequest", (event) => {
   const form = event.detail.elt.closest?.("form[data-at-once]");
   if (event.detail.xhr.status < 400 || !form) return;

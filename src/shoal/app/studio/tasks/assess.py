@@ -1,4 +1,4 @@
-"""Measure how exposed the table is as it stands."""
+"""Measure how exposed the table is now."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from shoal.workflow._require import discover_all_measures
 
 
 def run(task: Task) -> dict[str, Any]:
-    """Assess the table by what an intruder knows, as far as the page that asked says so."""
+    """Assess the table, with the columns that an intruder knows according to the page."""
     table, known = task.table, task.options.get("known")
     if known:
         table = table.with_roles(table.roles.replacing(quasi_identifiers=known))
@@ -28,9 +28,9 @@ def run(task: Task) -> dict[str, Any]:
 
 
 def assessment_of(result: Mapping[str, Any]) -> Assessment:
-    """The assessment that a job wrote down, without what it knew of single records.
+    """The assessment that a job saved, without the values of single records.
 
-    Measures that compare are not left out of a table that nothing was done to: there is no other.
+    Measures that compare are not listed as left out, since there is no second table.
     """
     classes = result["classes"]
     return Assessment(

@@ -1,4 +1,4 @@
-"""Mask by a plan and measure it beside the original: risk, utility, and who pays for it."""
+"""Mask with a plan and compare with the original: risk, utility, and who bears the loss."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MOST_COLUMNS: Final = 60
 
 
 def run(task: Task) -> dict[str, Any]:
-    """A candidate: a plan that does not hold what it requires is measured all the same."""
+    """Measure a candidate, even if its plan does not hold what it requires."""
     state = state_of(task.source)
     made = mask_by(task.table, task.plan, task.part(0.05, 0.3))
     original, masked = made.table, made.masked
@@ -27,7 +27,7 @@ def run(task: Task) -> dict[str, Any]:
     after = assess(masked, original=original, earlier=earlier, progress=task.part(0.45, 0.9))
     task.progress("Comparing the columns", 0.9)
     profiles = column_profiles(original, masked)
-    task.progress("Counting who pays", 0.95)
+    task.progress("Counting who bears the loss", 0.95)
     names = [profile.name for profile in profiles][:_MOST_COLUMNS]
     groups = losses_by_group(original, masked, names)
     found = {
@@ -48,7 +48,7 @@ def run(task: Task) -> dict[str, Any]:
 
 
 def _refusal(claims: tuple[Claim, ...]) -> str | None:
-    """The sentence with which a release would be refused."""
+    """The sentence that would refuse a release."""
     try:
         refuse_unless_all_hold(claims)
     except RequirementNotMet as cause:

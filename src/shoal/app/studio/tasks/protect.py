@@ -1,4 +1,4 @@
-"""Mask by the plan, verify, and write the release into the folder of the job."""
+"""Mask with the plan, verify, and write the release into the folder of the job."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from shoal.table import Table
 from shoal.workflow import Release, Verification, assess, protect, verify
 from shoal.workflow._assessment import jsonable
 
-#: What was done so far, line by line, for the page that waits.
+#: What has been done so far, line by line, for the page that waits.
 LINES: Final = "lines.json"
 
 
 def run(task: Task) -> dict[str, Any]:
-    """Release the table; what the project says about roles and purpose goes into the audit."""
+    """Release the table; the project's notes on roles and purpose go into the audit."""
     state, tell = state_of(task.source), _Lines(task)
     release = protect(task.table, task.plan, progress=tell.part(0.05, 0.6))
     for claim in release.claims:
@@ -41,7 +41,7 @@ def run(task: Task) -> dict[str, Any]:
         tell("Verifying the files that were written", 0.9)
         checked = verify(folder, original=task.table, source=task.source)
         checked.raise_if_failed()
-    except BaseException:  # stopped, or not what it claims: nobody shall take it for a release
+    except BaseException:  # stopped or not valid: nobody must mistake it for a release
         shutil.rmtree(folder, ignore_errors=True)
         raise
     return _facts(task, release, checked, state) | {"together": together, "earlier": followed}
@@ -50,7 +50,7 @@ def run(task: Task) -> dict[str, Any]:
 def _together(
     task: Task, release: Release, tell: _Lines
 ) -> tuple[dict[str, Any], dict[str, str | None]]:
-    """Whom this release and the earlier ones of the project expose together."""
+    """Whom this release exposes together with earlier releases of the project."""
     ids = task.options.get("earlier", ())
     if ids:
         tell("Comparing with earlier releases", 0.62)
@@ -79,7 +79,7 @@ def _facts(task: Task, release: Release, checked: Verification, state: list[int]
 
 
 class _Lines:
-    """A progress that also keeps every line that it was told, each once."""
+    """A progress function that also keeps every line it receives, each once."""
 
     def __init__(self, task: Task) -> None:
         self._task, self._file, self._said = task, Path(task.folder / LINES), list[str]()
@@ -94,5 +94,5 @@ class _Lines:
             write_json(self._file, self._said)
 
     def part(self, low: float, high: float) -> Callable[[str, float], None]:
-        """A progress that counts from one share of the whole job to another."""
+        """A progress function for the part of the job from one share to another."""
         return lambda label, share: self(label, low + (high - low) * share)

@@ -1,4 +1,4 @@
-"""Search the levels of a full-domain recoding for those that lose the least, with the proof."""
+"""Search the levels of a full-domain recoding with the least loss, with the proof."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from shoal.workflow import Plan
 
 
 def run(task: Task) -> dict[str, Any]:
-    """The best levels; refused with the closest ones where none are allowed."""
+    """The best levels; if none are allowed, an error names the closest ones."""
     given = {"steps": [task.options["step"]]}
     (step,) = Plan.from_dict(given, folder=task.folder.parent.parent).steps
     assert isinstance(step, Generalize)

@@ -1,4 +1,4 @@
-"""Search for a plan under limits of risk and utility; every plan is on disk as it is tried."""
+"""Search for a plan under limits of risk and utility; every tried plan is saved at once."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from shoal.app.studio.planning._front import TRIED
 from shoal.study.tuning import Tried, tune
 
 _STORE: Final = "store"
-_SEARCH: Final = 0.9  # the share of the time that trying takes; the rest confirms the best
+_SEARCH: Final = 0.9  # the share of the time spent on trying plans; the rest confirms the best
 
 
 def run(task: Task) -> dict[str, Any]:
-    """Tune; a search that was stopped goes on, since what was tried is kept."""
+    """Tune; a search that was stopped continues, since tried plans are kept."""
     options, table = task.options, task.table
     tried: list[dict[str, Any]] = []
     if options.get("target"):

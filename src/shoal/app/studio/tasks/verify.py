@@ -15,11 +15,11 @@ from shoal.workflow import verify
 
 
 def run(task: Task) -> dict[str, Any]:
-    """All checks; they are kept beside the release too."""
+    """All checks; they are also saved next to the release."""
     job = task.folder.parent / Path(task.options["release"]).name
     folder = job / RELEASE
     if not folder.is_dir():
-        raise InputError("This release is no longer there.")
+        raise InputError("This release no longer exists. Release the table again.")
     against: dict[str, Any] = {}
     if task.options.get("against_table"):
         task.progress("Reading the table", 0.0)

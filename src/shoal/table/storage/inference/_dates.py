@@ -1,9 +1,9 @@
 """Dates as people write them: 31.12.1999, 12/31/1999, 1-2-80 13:45.
 
-A column is read as dates where every text fits one spelling. With dots the day comes first: nobody
-writes months first there. With slashes or dashes a field above 12 shows the order. Where every
-text fits both orders, other columns of the file in the same spelling decide; where none does, or
-where a year has two digits, nobody can tell, and the format is asked for.
+A column is read as dates if every text fits one spelling. With dots, the day always comes first.
+With slashes or dashes, a field above 12 shows the order. If every text fits both orders, other
+columns of the file in the same spelling decide. If none does, or if years have two digits, the
+dates are ambiguous and the user is asked for the format.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _SPELLED: Final = re.compile(
 )
 _DIRECTIVES: Final = re.compile(r"%(\.?[A-Za-z%])")
 _KNOWN: Final = frozenset("d m Y y b B H I M S p .f %".split())
-#: What directives stand for; others are for numbers of two digits.
+#: The patterns of directives; all others stand for numbers of two digits.
 _FIELDS: Final = {
     "Y": "[0-9]{4}",
     **dict.fromkeys(("y", "M", "S"), "[0-9]{2}"),
@@ -36,13 +36,13 @@ _FIELDS: Final = {
     "%": "%",
 }
 
-#: In a table of formats, the column that stands for all that are not named.
+#: In a table of formats, the name that stands for all other columns.
 EVERY_COLUMN: Final = "*"
 
 
 @dataclass(frozen=True)
 class _Spelling:
-    """How the dates of a column are written, but for the order of day and month."""
+    """How the dates of a column are written, except for the order of day and month."""
 
     mark: str
     leading_year: bool
@@ -52,12 +52,12 @@ class _Spelling:
 
     @classmethod
     def of(cls, text: str) -> _Spelling | None:
-        """The spelling of a text; None where it is no date."""
+        """The spelling of a text; None if it is not a date."""
         found = _SPELLED.fullmatch(text)
         if found is None:
             return None
         leading, last = len(found["first"]) == 4, len(found["last"])
-        # 2024-1-2 is not the form of ISO, and 1.2.3 a version
+        # 2024-1-2 is not ISO, and 1.2.3 is a version number
         if (found["mark"] == "-" or last == 4) if leading else last == 1:
             return None
         short = last == 2 and not leading
@@ -79,7 +79,7 @@ class _Spelling:
 
     @property
     def formats(self) -> list[str]:
-        """The formats that it may stand for, the day first."""
+        """The possible formats, with the day first."""
         mark, year = self.mark, "%y" if self.short_year else "%Y"
         if self.leading_year:
             return [f"%Y{mark}%m{mark}%d{self.clock}"]
@@ -89,7 +89,7 @@ class _Spelling:
 
 @dataclass(frozen=True)
 class _DateReading:
-    """The formats that all texts of a column fit, each with the dates; the day first."""
+    """The formats that all texts of a column fit, each with the dates; day-first formats first."""
 
     mark: str
     short_year: bool
@@ -97,13 +97,13 @@ class _DateReading:
 
     @property
     def is_ambiguous(self) -> bool:
-        """Whether the texts are other dates in another order of day and month."""
+        """Whether the order of day and month changes the dates."""
         one, *others = self.fitting.values()
         return any(not one.equals(other) for other in others)
 
 
 def _read_dates(column: pl.Series, sample: pl.Series) -> _DateReading | None:
-    """The dates of a text column; None where a text is none. The sample is of its first texts."""
+    """The dates of a text column; None if a text is not a date. The sample holds first texts."""
     first = next((text for text in sample if text is not None), None)
     spelling = None if first is None else _Spelling.of(first.strip(" "))
     if spelling is None:
@@ -116,7 +116,7 @@ def _read_dates(column: pl.Series, sample: pl.Series) -> _DateReading | None:
     fitting = {
         each: dates
         for each, dates in found.items()
-        if dates.null_count() == gaps and bool((dates.dt.year() > 0).all())  # 0000 is no year
+        if dates.null_count() == gaps and bool((dates.dt.year() > 0).all())  # no year 0000
     }
     return _DateReading(spelling.mark, spelling.short_year, fitting) if fitting else None
 
@@ -124,9 +124,9 @@ def _read_dates(column: pl.Series, sample: pl.Series) -> _DateReading | None:
 def read_spelled_dates(
     columns: list[pl.Series], samples: Sequence[pl.Series]
 ) -> tuple[dict[int, str], dict[int, str]]:
-    """Read text columns that are dates, in place, and give the format of each.
+    """Read text columns of dates, in place; return the format of each, and doubtful formats.
 
-    Of those that are in doubt, which stay text, a format comes back that may be theirs.
+    A column whose format is in doubt stays text and is returned with a possible format.
     """
     readings = {
         at: reading
@@ -143,7 +143,7 @@ def read_spelled_dates(
 def _settled_formats(
     readings: Mapping[int, _DateReading],
 ) -> tuple[dict[int, str], dict[int, str]]:
-    """The formats of columns, and those in doubt of others; columns of one spelling help."""
+    """The certain formats and the doubtful ones; columns with the same mark help each other."""
     orders: dict[str, set[bool]] = {}
     for reading in readings.values():
         first, *others = reading.fitting
@@ -164,27 +164,31 @@ def _is_day_first(format: str) -> bool:
 
 
 def check_date_format(format: str) -> None:
-    """ReadError unless a format names the day, the month and the year, by what is known."""
+    """ReadError unless a format has known directives for the day, the month and the year."""
     named = _DIRECTIVES.findall(format) if isinstance(format, str) else []
     odd = [f"%{one}" for one in named if one not in _KNOWN]
     whole = "d" in named and {"m", "b", "B"} & {*named} and {"Y", "y"} & {*named}
     if odd or not whole or len(named) != len({*named} - {"%"}) + named.count("%"):
         raise ReadError(
-            f"The date format {format!r} cannot be used; it names the day, the month and the year "
-            "once, such as '%d.%m.%Y' or '%m/%d/%y', and perhaps a time, such as '%H:%M:%S'."
+            f"The date format {format!r} is not valid. It must contain the day, the month and the "
+            "year once, such as '%d.%m.%Y' or '%m/%d/%y', and may contain a time, such as "
+            "'%H:%M:%S'."
         )
 
 
-def read_said_dates(
+def read_formatted_dates(
     names: Sequence[str], texts: list[pl.Series], formats: Mapping[str, str], called: str
 ) -> dict[str, str]:
-    """Read text columns, in place, by the formats that are given; which were read by which.
+    """Read text columns in place with the given formats; return the format of each column read.
 
-    ReadError if a column is not there, or has a text that does not fit its format.
+    ReadError if a column does not exist or has a text that does not fit its format.
     """
     absent = [name for name in formats if name not in (*names, EVERY_COLUMN)]
     if absent:
-        raise ReadError(f"{called} has no column {quoted(absent)}, whose date format is given.")
+        raise ReadError(
+            f"date_formats names columns that {called} does not have: {quoted(absent)}. Use the "
+            "names of its columns."
+        )
     read = {}
     for at, name in enumerate(names) if formats else ():
         format, column = formats.get(name, formats.get(EVERY_COLUMN)), texts[at]
@@ -200,8 +204,8 @@ def read_said_dates(
         elif name in formats:
             raise ReadError(
                 f"Column '{name}' of {called} has {odd:,} different text{'s' * (odd > 1)} that "
-                f"{'are no dates' if odd > 1 else 'is no date'} in the format {format!r}; give the "
-                "format that it has, or name what stands for a missing value."
+                f"{'do' if odd > 1 else 'does'} not fit the date format {format!r}. Pass the right "
+                "format, or list the texts that mean a missing value."
             )
     return read
 
@@ -212,7 +216,7 @@ def is_empty(column: pl.Series) -> bool:
 
 
 def _dates_in(column: pl.Series, format: str) -> tuple[pl.Series, int]:
-    """A text column as dates of a format, and how many texts are none."""
+    """A text column as dates of a format, and the number of texts that do not fit."""
     bare = column.str.strip_chars(" ")
     dates = _parsed(bare, format)
     fits = (bare.str.contains(_pattern_of(format)) & dates.is_not_null()) | column.is_null()
@@ -220,7 +224,7 @@ def _dates_in(column: pl.Series, format: str) -> tuple[pl.Series, int]:
 
 
 def _pattern_of(format: str) -> str:
-    """What a text of a format looks like; a zero in front may be left out beside a sign."""
+    """The pattern of a format; a leading zero is optional in a field between separators."""
     parts = _DIRECTIVES.split(format)
     signs, names = parts[0::2], parts[1::2]
     pattern = re.escape(signs[0])
@@ -238,15 +242,16 @@ def _parsed(column: pl.Series, format: str) -> pl.Series:
 
 
 def doubts_in_words(formats: Mapping[str, str]) -> Iterator[str]:
-    """What is asked of whoever knows the columns, which may have these formats."""
+    """Notes that ask for the formats of ambiguous dates, each with a possible format."""
     for short in (False, True):
         names = [name for name, format in formats.items() if ("%y" in format) == short]
         if not names:
             continue
-        why = "of which the day or the month may come first"
+        why = "the day or the month may come first"
         if short:
-            why = "whose years have two digits, so that the century is open"
+            why = "years have two digits, so the century is unknown"
         yield (
-            f"There are dates in {quoted(names)} {why}: read as text, until their format is given, "
-            f"such as --date-format '{names[0]}={formats[names[0]]}' (date_formats=)."
+            f"The dates in {quoted(names)} are ambiguous, because {why}. They were read as text. "
+            f"Set their format, for example with --date-format '{names[0]}={formats[names[0]]}' "
+            "(date_formats=)."
         )

@@ -1,7 +1,7 @@
-"""Types of columns that come as text, guessed from all of their values.
+"""Infer the types of text columns from all of their values.
 
-A guess must not lose anything. A column becomes numeric only if each number, written again, says
-the same: 01234 and +49 stay text, and so does a column with an integer of more than 64 bits, which
+Inference must not lose anything. A column becomes numeric only if each number, written again, gives
+the same text: 01234 and +49 stay text. So does a column with an integer of more than 64 bits, which
 is a key and not a quantity.
 """
 
@@ -26,10 +26,10 @@ from shoal.table.storage.inference._numbers import (
     settled_decimal,
 )
 
-#: So many rows are looked at before all of them, and so many of their texts.
+#: How many rows, and how many of their texts, are tried before all of them.
 FIRST: Final = 2000
 _SAMPLE: Final = 200
-# what each reading wants of every text
+# what every type requires of the first text
 _MAY_BE_READ: Final = re.compile(r" *(?:[-+.,0-9]|true *$|false *$)", re.IGNORECASE)
 _DATETIME: Final = (
     r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,9})?)?Z?$"
@@ -39,14 +39,14 @@ _NANOSECONDS: Final = r"\.[0-9]{7,}"
 
 @dataclass(frozen=True)
 class Spelling:
-    """How the numbers and dates of some columns are spelled; columns by their places."""
+    """How the numbers and dates of some columns are written; columns by their positions."""
 
     decimal: str | None = None
     thousands: str | None = None
     date_formats: Mapping[int, str] = field(default_factory=dict)
-    #: Columns that are dates of which nobody can tell the format, with one that they may have.
+    #: Columns of dates with an ambiguous format, each with a possible one.
     doubts: Mapping[int, str] = field(default_factory=dict)
-    #: Columns of which nobody can tell whether 1,234 is a thousand or a fraction.
+    #: Columns in which a text such as 1,234 may be a whole number or a decimal fraction.
     open_numbers: tuple[int, ...] = ()
 
 
@@ -58,9 +58,9 @@ def infer_types(
     thousands: str | None = None,
     commas: bool = False,
 ) -> Spelling:
-    """Give text columns, in place, the narrowest type that loses nothing; how they are spelled.
+    """Convert text columns in place to the narrowest type that loses nothing; return the spelling.
 
-    Where ``commas`` stand between the fields, a comma is not taken for a decimal mark unasked.
+    If ``commas`` separate the fields, a comma is a decimal mark only on request.
     """
     if thousands in DECIMALS and decimal is None:
         decimal = "," if thousands == "." else "."
@@ -81,7 +81,7 @@ def infer_types(
 
 
 class _Numbers:
-    """The numbers with other marks than a decimal point, in columns that are text as yet."""
+    """Numbers with marks other than a decimal point, in columns that are still text."""
 
     def __init__(
         self,
@@ -96,7 +96,7 @@ class _Numbers:
         self.left_open: tuple[int, ...] = ()
 
     def read(self, points: Mapping[int, pl.Series]) -> None:
-        """Read what all columns together allow; ``points`` are texts such as 1.234, read as 1.2."""
+        """Read what all columns together allow; ``points`` are texts like 1.234, read as floats."""
         texts = {at: column for at, column in enumerate(self._columns) if column.dtype == pl.String}
         found = self._readings(texts)
         floats = {at for at, column in enumerate(self._columns) if column.dtype == pl.Float64}
@@ -116,7 +116,7 @@ class _Numbers:
                     used |= {marks.thousands} - {None}
         self.thousands = used.pop() if len(used) == 1 else None
         if self._commas and mark == ",":
-            self.decimal = None  # nothing was read by it
+            self.decimal = None  # nothing was read with it
 
     def _readings(self, texts: Mapping[int, pl.Series]) -> dict[int, NumberReading]:
         marks = {"decimal": self.decimal, "thousands": self.thousands}
@@ -127,19 +127,19 @@ class _Numbers:
         return {at: reading for at, reading in found.items() if reading is not None}
 
     def _may_be_read(self, reading: NumberReading, marks: Marks) -> bool:
-        """Not against the other columns, unless nothing else than a number is written so."""
+        """Whether the marks agree with the other columns, or can only mean numbers."""
         if reading.certain or not reading.telling:
             return True
         return marks.decimal == self.decimal and not (self._commas and marks.decimal == ",")
 
 
 def _may_be_thousands(sample: pl.Series) -> bool:
-    """Whether numbers with decimals may be whole ones, with points between thousands."""
+    """Whether numbers with decimals may be whole numbers with points as separators."""
     return bool(sample.alias("").str.contains(Marks(",", ".").pattern).all())
 
 
 def first_texts(column: pl.Series) -> pl.Series:
-    """The first texts of a column: most readings fail on a few of them, and cheaply there."""
+    """The first texts of a column, on which most types already fail, at little cost."""
     return _without_gaps(column.alias("").head(FIRST)).head(_SAMPLE)  # a name may be a pattern
 
 
@@ -148,12 +148,12 @@ def _without_gaps(column: pl.Series) -> pl.Series:
 
 
 def infer_dates(column: pl.Series) -> pl.Series:
-    """A text column as dates or datetimes if all of it is in ISO form, else as it is."""
+    """A text column as dates or datetimes if all texts are in ISO form; otherwise unchanged."""
     return _first_that_fits(column, first_texts(column), (_date, _datetime))
 
 
 def infer_number(column: pl.Series) -> pl.Series:
-    """A text column as numbers if that loses nothing, else as it is."""
+    """A text column as numbers if that loses nothing; otherwise unchanged."""
     return _first_that_fits(column, first_texts(column), (as_integers, as_floats))
 
 

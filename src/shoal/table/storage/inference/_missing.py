@@ -1,8 +1,8 @@
-"""Texts that stand for missing values, found by what the rest of their column is.
+"""Texts that mean missing values, recognized by the rest of their column.
 
-One "k.A." among weights makes a text of the whole column, and a category of those who did not
-answer. So columns are named that are numbers or dates but for a few texts. A text is shown only if
-it is on a list of known spellings, since any other one is a cell of the table.
+One "k.A." among weights turns the whole column into text, and those who did not answer into a
+category. Columns that would be numbers or dates but for a few texts are therefore reported. A text
+is shown only if it is on a list of known spellings, because any other text is a cell of the table.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from shoal.table.storage.inference._infer import first_texts, infer_types
 if TYPE_CHECKING:
     from shoal.table._table import Table
 
-#: What stands for a missing value in text, where nothing else is said.
+#: Texts that mean a missing value by default.
 DEFAULT_MISSING: Final = ("", "NA", "N/A", "NaN", "nan", "NULL", "null")
 
-#: What people and programs write for one, in small letters; a text of the data is shown only if
-#: it is here.
+#: What people and programs write for a missing value, in lower case. A text of the data is shown
+#: only if it is in this list.
 KNOWN_SIGNS: Final = frozenset(
     {
         *("?", "-", "--", "---", "–", "—", ".", "..", "...", "*", "**", "/"),
@@ -60,20 +60,20 @@ _MOST_OTHERS: Final = 12
 
 @dataclass(frozen=True)
 class MixedColumn:
-    """A text column that would be numbers or dates without a few texts; no cell of it is here.
+    """A text column that would be numbers or dates but for a few texts, without any of its cells.
 
     Parameters
     ----------
     name : str
         The column.
     kind : {"numbers", "dates"}
-        What most of its values are.
+        The kind of most of its values.
     share : float
-        The share of the values that are.
+        The share of the values of this kind.
     signs : tuple of str
-        Those of the other texts that are known to stand for a missing value.
+        The other texts that are known to mean a missing value.
     others : int
-        How many different other texts there are beside them.
+        The number of distinct other texts that are not known.
     """
 
     name: str
@@ -88,28 +88,29 @@ class MixedColumn:
 
     @property
     def question(self) -> str:
-        """What to ask whoever knows the data."""
+        """The question for someone who knows the data."""
         count = len(self.signs) + self.others
         texts = "one text" if count == 1 else f"{count} different texts"
+        means = "Does it mean" if count == 1 else "Do they mean"
         return (
-            f"{_percent(self.share)} of the values of '{self.name}' are {self.kind}; the others "
-            f"are {texts}. Are they missing?"
+            f"{_percent(self.share)} of the values of '{self.name}' are {self.kind}; the rest "
+            f"{'is' if count == 1 else 'are'} {texts}. {means} a missing value?"
         )
 
     @property
     def sentence(self) -> str:
-        """The question, and how the source is read if they are."""
-        said = " ".join(f"--missing-value {_quoted(sign)}" for sign in self.signs)
-        if not said:
-            return f"{self.question} Then name them: missing_values=[...], --missing-value."
+        """The question, and how to read the source if the answer is yes."""
+        options = " ".join(f"--missing-value {_quoted(sign)}" for sign in self.signs)
+        if not options:
+            return f"{self.question} If so, list them with missing_values=[...] or --missing-value."
         hidden = f" ({self.others} of them cannot be shown here)" if self.others else ""
-        return f"{self.question} Then read with {said}{hidden}."
+        return f"{self.question} If so, read with {options}{hidden}."
 
 
 def mixed_columns(table: Table) -> list[MixedColumn]:
-    """The text columns of a table that a few texts keep from being numbers or dates.
+    """The text columns of a table that would be numbers or dates but for a few texts.
 
-    A text among them that is on a list of known spellings of missing is named; others are counted.
+    Texts on the list of known spellings of missing values are shown; others are only counted.
     """
     texts = [table.column(name) for name in table.columns if table.kind(name) == "text"]
     found = (_mixed(one.name, one.codes.levels, one.codes.counts) for one in texts)
@@ -117,13 +118,13 @@ def mixed_columns(table: Table) -> list[MixedColumn]:
 
 
 def other_texts(table: Table, column: MixedColumn) -> list[str]:
-    """The texts of such a column that are no numbers or dates: cells, to show if asked for."""
+    """The texts of such a column that are not numbers or dates; cells, shown only on request."""
     levels = table.codes(column.name).levels
     return levels.filter(~levels.str.contains(_KINDS[column.kind])).to_list()
 
 
 def _mixed(name: str, levels: pl.Series, counts: Integers) -> MixedColumn | None:
-    levels, counts = levels.alias(""), counts[: len(levels)]  # missing ones are counted last
+    levels, counts = levels.alias(""), counts[: len(levels)]  # the count of missing comes last
     total = int(counts.sum())
     for kind, pattern in _KINDS.items():
         fits = levels.str.contains(pattern).to_numpy()
@@ -136,7 +137,7 @@ def _mixed(name: str, levels: pl.Series, counts: Integers) -> MixedColumn | None
 
 
 def _reads(levels: pl.Series, fits: Any, kind: str) -> bool:
-    """Whether the texts that look like numbers or dates are; codes such as 01234 are not."""
+    """Whether texts that look like numbers or dates can be read so; codes such as 01234 cannot."""
     part = levels.filter(pl.Series(fits))
     columns = [part]
     spelling = infer_types(columns, [first_texts(part)])
@@ -146,7 +147,7 @@ def _reads(levels: pl.Series, fits: Any, kind: str) -> bool:
 
 
 def _quoted(sign: str) -> str:
-    """A sign as a word of a command; with marks around it even where the shell needs none."""
+    """A text as a word of a command, always quoted."""
     return shlex.quote(sign) if "'" in sign else f"'{sign}'"
 
 

@@ -1,8 +1,8 @@
 """Numbers as people write them: 8.074,75, 1,234.56, 1 234,5 and 1'234.
 
-A column is read as numbers where every text fits one pair of marks: groups of three digits, and
-one decimal mark. 1,234 and 1.234 alone may be a thousand and something or one and something: then
-other columns of the file say which mark stands for decimals.
+A column is read as numbers if every text fits one pair of marks: a separator between groups of
+three digits, and a decimal mark. 1,234 and 1.234 alone are ambiguous: either a whole number above a
+thousand or a number between one and two. Then other columns of the file show the decimal mark.
 """
 
 from __future__ import annotations
@@ -14,44 +14,44 @@ from typing import Final
 
 import polars as pl
 
-#: What may stand between groups of three digits: also spaces that do not break.
+#: The separators between groups of three digits, including non-breaking spaces.
 THOUSANDS: Final = (".", ",", " ", "\u00a0", "\u202f", "'", "\u2019")
 DECIMALS: Final = (".", ",")
 DIGITS: Final = r"(?:0|[1-9][0-9]*)"
 FLOAT: Final = rf"^-?(?:{DIGITS}(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$"
 _COMMA_FLOAT: Final = FLOAT.replace(r"\.", ",")
-# more digits than a float keeps, so an integer among decimals that would be changed
+# an integer with more digits than a float keeps, which would change among decimals
 _LONG_INTEGER: Final = r"^-?[0-9]{16,}$"
 _NUMBERLIKE: Final = re.compile(r"[ \u00a0\u202f]*-?[0-9]+(?:[.,'\u2019 \u00a0\u202f][0-9]*)*$")
 _MARK: Final = "[.,'\u2019 \u00a0\u202f]"
-#: Whole numbers that all have so many digits, or more, are codes.
+#: Whole numbers are codes if they all have the same length, of at least this many digits.
 _CODE_DIGITS: Final = 9
 _SPACES: Final = " \u00a0\u202f"
 
 
 @dataclass(frozen=True)
 class Marks:
-    """The marks of a number: for decimals, and between thousands where there are any."""
+    """The marks of a number: the decimal mark and, if any, the thousands separator."""
 
     decimal: str
     thousands: str | None = None
 
     @property
     def pattern(self) -> str:
-        """What a text with these marks looks like."""
+        """The pattern of texts with these marks."""
         if self.thousands is None:
             return FLOAT if self.decimal == "." else _COMMA_FLOAT
         group, decimal = re.escape(self.thousands), re.escape(self.decimal)
         return rf"^-?(?:[1-9][0-9]{{0,2}}(?:{group}[0-9]{{3}})+|{DIGITS})(?:{decimal}[0-9]+)?$"
 
     def fit(self, column: pl.Series) -> bool:
-        """Whether all texts have them; marks of thousands must be there."""
+        """Whether all texts fit the marks; a thousands separator must occur."""
         if self.thousands is not None and not _any(column, self.thousands):
             return False
         return bool(column.str.contains(self.pattern).all())
 
     def numbers(self, column: pl.Series) -> pl.Series | None:
-        """Texts that fit as numbers; None where one would change, or where all are codes."""
+        """Texts that fit, as numbers; None if one would change or if all are codes."""
         if self.thousands is not None:
             column = column.str.replace_all(self.thousands, "", literal=True)
             if not _any(column, self.decimal):
@@ -65,22 +65,22 @@ class NumberReading:
 
     texts: pl.Series
     fitting: tuple[Marks, ...]
-    #: Whether it has a point or a comma at all.
+    #: Whether any text has a point or a comma.
     telling: bool
 
     @property
     def vote(self) -> str | None:
-        """The only mark that can stand for decimals; None where that is open."""
+        """The only possible decimal mark; None if there are several."""
         marks = {marks.decimal for marks in self.fitting}
         return next(iter(marks)) if self.telling and len(marks) == 1 else None
 
     @property
     def certain(self) -> bool:
-        """Whether it has both marks, or one of them several times: no list of answers has that."""
+        """Whether texts have both marks, or one repeatedly, which lists of answers do not have."""
         return self.telling and all(marks.thousands is not None for marks in self.fitting)
 
     def by(self, decimal: str | None) -> Marks | None:
-        """The marks to read it by; None where that is open."""
+        """The marks to read the texts with; None if they are ambiguous."""
         for marks in self.fitting:
             if not self.telling or self.vote is not None or marks.decimal == decimal:
                 return marks
@@ -90,11 +90,11 @@ class NumberReading:
 def read_numbers(
     column: pl.Series, sample: pl.Series, *, decimal: str | None, thousands: str | None
 ) -> NumberReading | None:
-    """The marks that the texts of a column fit; None where they are no numbers."""
+    """The marks that the texts of a column fit; None if they are not numbers."""
     first = next((text for text in sample if text is not None), None)
-    if first is None or _NUMBERLIKE.match(first) is None:  # of most texts nothing else is asked
+    if first is None or _NUMBERLIKE.match(first) is None:  # most texts need no other check
         return None
-    # a column without any mark was read as whole numbers, or is one of codes
+    # a column without any mark was read as whole numbers, or holds codes
     if not bool(column.str.contains(_MARK).any()):
         return None
     sample = sample.drop_nulls().str.strip_chars(_SPACES)
@@ -119,19 +119,19 @@ def _candidates(decimal: str | None, thousands: str | None) -> Iterable[Marks]:
 
 
 def settled_decimal(votes: Iterable[str | None]) -> str | None:
-    """The mark that the columns of a file agree on."""
+    """The decimal mark that the columns of a file agree on."""
     found = {vote for vote in votes if vote is not None}
     return found.pop() if len(found) == 1 else None
 
 
 def as_integers(column: pl.Series) -> pl.Series | None:
-    """Texts as whole numbers; None where one, written again, says something else."""
+    """Texts as whole numbers; None if one would be written differently."""
     number = column.cast(pl.Int64, strict=False)
     return number if bool(number.cast(pl.String).eq_missing(column).all()) else None
 
 
 def as_floats(column: pl.Series) -> pl.Series | None:
-    """Texts as numbers with decimals; None where one is none, or would change."""
+    """Texts as numbers with decimals; None if one is not a number or would change."""
     if not bool(column.str.contains(FLOAT).all()) or bool(column.str.contains(_LONG_INTEGER).any()):
         return None
     number = column.cast(pl.Float64, strict=False)
@@ -140,7 +140,7 @@ def as_floats(column: pl.Series) -> pl.Series | None:
 
 
 def _are_codes(column: pl.Series) -> bool:
-    """Whether whole numbers all have as many digits: numbers of people, not quantities."""
+    """Whether whole numbers all have the same, large number of digits, as identifiers have."""
     lengths = column.str.len_bytes()
     return len(column) > 1 and lengths.min() == lengths.max() and lengths.min() >= _CODE_DIGITS  # type: ignore[operator, return-value]
 
