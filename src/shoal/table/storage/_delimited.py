@@ -121,7 +121,7 @@ class TextFile:
     def _parsed(
         self, source: bytes, types: list[pl.DataType], missing_values: list[str], *, header: bool
     ) -> pl.DataFrame | None:
-        """All columns, with codes for categories; None if polars fails: its messages quote cells."""
+        """All columns, categories as codes; None if polars fails: its messages quote cells."""
         try:
             frame = pl.read_csv(
                 source,
