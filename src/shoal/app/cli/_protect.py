@@ -116,12 +116,11 @@ def protect(
             from shoal.engines import protect_source
 
             written = check_format(format) if format else "parquet"
-            beside = Path(os.path.abspath(out)).parent
             release = protect_source(
                 reading.engine_source(data),
                 loaded,
                 chosen,
-                beside=beside,
+                parent=Path(os.path.abspath(out)).parent,
                 progress=working.part(0.0, 0.85),
             )
         if strict:
