@@ -100,11 +100,10 @@ class KeyPositions:
         if not len(self.row_key):
             return np.full(len(keys), -1)
         if self._in_order:
-            rows = keys - self.row_key[0]
+            first = self.row_key[0]
+            rows = keys - first if first or keys.flags.writeable else keys
             outside = (rows < 0) | (rows >= len(self.row_key))
-            if outside.any():
-                rows[outside] = -1
-            return rows
+            return np.where(outside, -1, rows) if outside.any() else rows
         lowest, at_key, order = self._places
         asked = keys - lowest
         if order is not None:
@@ -121,7 +120,7 @@ class KeyPositions:
         """Whether the keys are consecutive, as in a table that was just read."""
         return bool((self.row_key[1:] - self.row_key[:-1] == 1).all())
 
-    @cached_property
+    @property
     def _places(self) -> tuple[int, Integers, Integers | None]:
         """The lowest key, and the row of each key from there on."""
         lowest, highest = int(self.row_key.min()), int(self.row_key.max())

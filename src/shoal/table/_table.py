@@ -259,6 +259,12 @@ class Table(Helpful):
             return self.of_persons(values).sum()
         return (values * self.times).sum()
 
+    def total_of_classes(self, values: npt.NDArray[Any]) -> Any:
+        """The same for a value of each class."""
+        if self.has_persons:
+            return self.of_persons(self.classes.spread(values)).sum()
+        return (values * self.classes.rows).sum()
+
     def __repr__(self) -> str:
         counts = [
             (len(self.roles.identifiers), "identifier"),
@@ -437,12 +443,17 @@ class Table(Helpful):
         """Whether a person may have several rows."""
         return self._past.owners.persons is not None
 
-    @cached_property
+    @property
     def persons(self) -> Integers:
         """The person of each row, numbered from 0 without gaps. Never publish it."""
-        if self._past.owners.persons is None:
-            return np.arange(len(self))
-        return np.unique(self._past.owners.persons, return_inverse=True)[1].astype(np.int64)
+        return np.arange(len(self)) if self._numbered is None else self._numbered
+
+    @cached_property
+    def _numbered(self) -> Integers | None:
+        persons = self._past.owners.persons
+        if persons is None:
+            return None
+        return np.unique(persons, return_inverse=True)[1].astype(np.int64)
 
     @cached_property
     def person_count(self) -> int:
@@ -486,9 +497,13 @@ class Table(Helpful):
         With ``missing="wildcard"`` a missing value agrees with every value, as statistics offices
         count; the groups then overlap.
         """
+        return self.classes.spread(self.crowd_sizes(missing))
+
+    def crowd_sizes(self, missing: Missing = "own") -> Integers:
+        """The same for each class instead of each record."""
         check_reading(missing)
         if missing == "own":
-            return self.classes.record_sizes
+            return self.classes.sizes
         return self._of_classes(self._wildcard_sizes, "wildcard sizes")
 
     def _wildcard_sizes(self) -> Integers:
@@ -501,7 +516,7 @@ class Table(Helpful):
             totals = np.maximum(agreement.largest(sizes), np.floor(summed + 1e-9))
         else:
             totals = agreement.totals(sizes)
-        crowds = self.classes.spread(totals.astype(np.int64))
+        crowds = totals.astype(np.int64)
         crowds.flags.writeable = False
         return crowds
 
@@ -675,7 +690,8 @@ class Table(Helpful):
             )
         if np.array_equal(row_key, self.row_key):
             return self._recorded(exchanges=exchanges)
-        keys = np.array(row_key, dtype=np.int64)
+        frozen = row_key.dtype == np.int64 and not row_key.flags.writeable
+        keys = row_key if frozen else np.array(row_key, dtype=np.int64)
         return self._recorded(row_key=keys, exchanges=exchanges, sampling=None)
 
     def pairs_with(self, other: Table) -> bool:

@@ -228,12 +228,13 @@ def protect(table: Table, plan: Plan, *, progress: Progress | None = None) -> Re
     except (RequirementNotMet, UnreachableLevel) as error:
         _add_nearest(error, table, plan)
         raise
-    table, masked, records = made.table, made.masked, made.records
-    if not all(claim.holds for claim in made.claims):
+    table, masked, records, claims = made.table, made.masked, made.records, made.claims
+    if not all(claim.holds for claim in claims):
         advice = advise(made, plan, progress) or nearest(made, plan)
-        raise _not_met(made.claims, made.records, advice)
+        raise _not_met(claims, records, advice)
+    del made  # its table takes as much memory as the release
     claims = publishable_claims(
-        made.claims, crowded_total([r.removed for r in records], [r.losing for r in records])
+        claims, crowded_total([r.removed for r in records], [r.losing for r in records])
     )
     touched = {name for record in records for name in record.touched}
     named = pseudonymized_by(records)
@@ -245,8 +246,8 @@ def protect(table: Table, plan: Plan, *, progress: Progress | None = None) -> Re
         )
     _warn_about_columns_left_in_place(masked, touched)
     if not plan.keep_order:
-        order = SecretStream.from_state(None).derive("row-order").permutation(len(masked))
-        masked = masked.reorder(order)
+        stream = SecretStream.from_state(None).derive("row-order")
+        masked = masked.reorder(stream.permutation(len(masked)))
     if plan.pseudonyms:
         masked = masked.with_pseudonyms(table.roles.unit_columns, person_names(masked))
     if masked.has_persons and (plan.pseudonyms or named or plan.keep_order):

@@ -204,7 +204,7 @@ class Column:
         inside = self.numbers.values[self.present]
         return (float(inside.min()), float(inside.max())) if len(inside) else None
 
-    @cached_property
+    @property
     def present(self) -> Flags:
         """Which rows have a value."""
         if not self.missing_count:

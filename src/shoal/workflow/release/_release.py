@@ -334,7 +334,7 @@ def _write_private(
             **{f"source_{i}": e.source for i, e in enumerate(masked.exchanges)},
         },
     )
-    records = content.getvalue()
+    records = content.getbuffer()
     write_private(folder / "records.parquet", records)
     sampling = _write_sampling(masked.sampling, folder / SAMPLING_FILE)
     unchanged = release.after.measurements.get("unchanged_records")
