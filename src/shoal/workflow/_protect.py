@@ -110,7 +110,7 @@ class Release(Helpful):
         out : path
             The folder to create. It must be empty unless ``force`` is given.
         format : str
-            The format of the data: parquet, csv, tsv, arrow or xlsx.
+            The format of the data: parquet, csv, tsv, arrow, xlsx, dta, sav, zsav, por or xpt.
         force : bool
             Replace an existing release.
         formulas : {"neutralise", "keep"}
@@ -207,6 +207,7 @@ def mask_by(table: Table, plan: Plan, progress: Progress | None = None) -> Maski
             f"The plan removes every {'record' if len(masked) == 0 else 'column'}, so there is "
             "nothing to release. Relax the steps that suppress. Nothing was written."
         )
+    masked = masked.settled()
     for record in records:
         if "nothing_left" in record.private:
             raise RequirementNotMet(f"{record.private['nothing_left']} Nothing was written.")

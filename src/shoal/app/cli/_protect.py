@@ -73,7 +73,8 @@ def protect(
     plan FILE: The plan: roles, steps, require.
     out DIR: The folder to create for the release.
     private_out DIR: The folder for the private half (default: inside --out).
-    format FORMAT: The format of the released data: csv, tsv, parquet, arrow or xlsx.
+    format FORMAT: The format of the released data: csv, tsv, parquet, arrow, xlsx, dta, sav, zsav,
+        por or xpt.
     formulas: For csv and tsv: put an apostrophe before texts and column names that a spreadsheet
         would run as formulas, or keep them unchanged.
     out_delimiter CHAR: For csv and tsv: the character between fields (default: same as DATA).
@@ -101,7 +102,9 @@ def protect(
         raise InputError(
             "A release needs a folder. Add --out DIR, or --dry-run to see what the plan would do."
         )
-    written = check_format(format) if format else reading.output_format(data, loaded.read)
+    written = reading.output_format(data, loaded.read)
+    if format:
+        written = check_format(format, writing=True)
     _, private = check_targets(out, private_out, force=force)  # before the long work
     if chosen != "memory" and not as_json:
         ui.note(f"Engine: {chosen}, since {why}.")
@@ -109,6 +112,7 @@ def protect(
     with kept_warnings(strict=strict) as told, Working("Reading the data") as working:
         if chosen == "memory":
             table = reading.read(data, known=loaded.read)
+            table.with_roles(loaded.roles_for(table)).check_holds(written)  # before any masking
             release = protect(table, loaded, progress=working.if_watched)
         else:
             from shoal.engines import protect_source
