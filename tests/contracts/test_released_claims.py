@@ -15,12 +15,12 @@ import pytest
 from shoal import Generalize, Limit, Plan, Redraw, Roles, Table, protect
 from shoal.errors import ShoalWarning
 from shoal.models import LDiversity
-from shoal.table import FORMATS
 from shoal.workflow import discover_all_measures
 from shoal.workflow.release._release import public_facts, written_file
 
 from ..fuzz.public_half import read_public
 from ..fuzz.recount import MEASURES, MODELS, NOT_PUBLIC, recount
+from ..installed import INSTALLED
 from .model_examples import KNOWN_MODELS
 from .registry import KNOWN_METHODS, MASKERS
 
@@ -105,7 +105,7 @@ def wrong_claims(table, steps, require, folder):
         release = protect(table, Plan(steps, require=require))
     private = {"probabilistic_k_anonymity"} if release.after.swapping is not None else set()
     wrong = []
-    for format in FORMATS:
+    for format in INSTALLED:
         public = read_public(published(release, folder / format, format))
         outcome = recount(public)
         stated = [*require, *public.facts["measured"]]
@@ -149,7 +149,7 @@ def test_a_whole_release(tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ShoalWarning)
         release = protect(people(), Plan([CLASSES], require=models(IN_CLASSES)))
-    for format in FORMATS:
+    for format in INSTALLED:
         folder = release.save(tmp_path / f"whole {format}", format=format) / "public"
         part = published(release, tmp_path / format, format)
         assert read_public(folder).columns == read_public(part).columns

@@ -67,6 +67,7 @@ from shoal.table.columns._frames import NUMBERS, QUANTITIES, Kind
 from shoal.table.columns._quantities import quantities, scale_name
 from shoal.table.hierarchy._codes import HierarchyCodes
 from shoal.table.hierarchy._hierarchy import Hierarchy
+from shoal.table.hierarchy._number_codes import codes_in
 from shoal.table.hierarchy._round_ends import RoundEnds
 from shoal.table.hierarchy._rule import Unseen
 from shoal.table.storage._columnar import column_labels
@@ -125,6 +126,7 @@ __all__ = [
     "check_file_size",
     "check_reading",
     "check_table",
+    "codes_in",
     "column_labels",
     "counted_values",
     "empty_cells",

@@ -37,7 +37,8 @@ OPTIONS_OF: Final[dict[str, tuple[str, ...]]] = {
     "csv": _OF_TEXT,
     "tsv": _OF_TEXT,
     "xlsx": _OF_WORKBOOK,
-    **dict.fromkeys(("dta", "sav", "zsav", "por", "sas7bdat"), ("encoding", "missing_reasons")),
+    **dict.fromkeys(("dta", "sav", "zsav", "sas7bdat"), ("encoding", "missing_reasons")),
+    "por": (),
     "xpt": ("encoding",),
 }
 MISSING_REASONS: Final = ("kept", "dropped")

@@ -21,7 +21,6 @@ from shoal.table.storage._formulas import Formulas, neutralised
 from shoal.table.storage._types import as_text, schema_of
 from shoal.table.storage._workbook import check_fits, write_excel
 from shoal.table.storage.labelled._dictionary import LABELLED, NO_DICTIONARY, Dictionary
-from shoal.table.storage.labelled._read import pyreadstat
 from shoal.table.storage.labelled._write import write_labelled
 
 __all__ = ["schema_of", "write_columns", "write_frame"]
@@ -78,17 +77,16 @@ def write_columns(
         dialect = dialect or Dialect(DELIMITER_OF[format])
         _refuse_null_characters(columns)
         _refuse_unwritable(columns, dialect.encoding)
-    if format in LABELLED:
-        pyreadstat("Writing")
     path = Path(path)
     try:
+        if format in LABELLED:
+            write_labelled(columns, dictionary, path, format)
+            return
         with path.open("wb") as file:
             if dialect is not None and format in DELIMITER_OF:
                 _write_text(columns, file, dialect, formulas)
             elif format == "xlsx":
                 write_excel(_frame(columns), file)
-            elif format in LABELLED:
-                write_labelled(columns, dictionary, file, format)
             else:
                 _write_columnar(columns, file, format)
     except OSError as error:

@@ -137,7 +137,7 @@ def check_numbers(name: str, numbers: pl.Series, format: str) -> None:
     """InputError if a format would change some of these numbers."""
     limits = LIMITS[format]
     if numbers.dtype.is_integer():
-        values = numbers.drop_nulls()
+        values = numbers.alias("").drop_nulls().cast(pl.Int128)  # also those of 64 bits
         beyond = int(((values > EXACT) | (values < -EXACT)).sum())
         if beyond:
             raise InputError(

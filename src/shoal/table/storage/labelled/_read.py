@@ -80,7 +80,7 @@ def _parsed(path: Path, format: str, encoding: str | None, **more: Any) -> tuple
     options: dict[str, Any] = {"output_format": "polars", "disable_datetime_conversion": True}
     if encoding is not None:
         options["encoding"] = encoding
-    if FAMILY[format] == "spss":
+    if format in ("sav", "zsav"):
         options["user_missing"] = True
     try:
         return getattr(library, _READER[format])(str(path), **options, **more)

@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import Any, Final
 
 import polars as pl
 
@@ -33,7 +33,9 @@ _OLD_TEXTS: Final = 200
 _OLD_LABELS: Final = 40
 _DTA_TIME: Final = re.compile(rb"<timestamp>\x11.{17}</timestamp>", re.DOTALL)
 _XPT_TIME: Final = re.compile(rb"\d\d[A-Z]{3}\d\d:\d\d:\d\d:\d\d")
-_POR_TIME: Final = re.compile(rb"8/\d{8}6/\d{6}")
+_POR_START: Final = b"SPSSPORTA"
+_POR_TIME: Final = re.compile(rb"8/\d{8}6/\d{6}18/.{8}317/.{37}")
+_POR_NO_TIME: Final = b"8/196001016/00000018/" + b" " * 8 + b"317/" + b" " * 37
 
 
 @dataclass(frozen=True)
@@ -51,10 +53,14 @@ class Cells:
 
 
 def write_labelled(
-    columns: Sequence[Column], dictionary: Dictionary, file: BinaryIO, format: str
+    columns: Sequence[Column], dictionary: Dictionary, target: Path, format: str
 ) -> None:
-    """Write columns with what the dictionary says about them, as far as it still holds."""
+    """Write columns with what the dictionary says about them, as far as it still holds.
+
+    Nothing is there if the format cannot hold the columns.
+    """
     library = pyreadstat("Writing")
+    columns = [_without_categories(column) for column in columns]
     coding = coding_of(columns, dictionary, format)
     joined = set(coding.reasons.values())
     check_columns([column.name for column in columns if column.name not in joined], format)
@@ -68,10 +74,16 @@ def write_labelled(
         path = Path(folder) / f"data.{format}"
         _write(library, cells, path, format)
         _check(columns, cells, path, format, coding)
-        with path.open("rb") as source:
+        with path.open("rb") as source, target.open("wb") as file:
             head = _without_time(source.read(1 << 10), format)
             file.write(head)
             shutil.copyfileobj(source, file, 1 << 20)
+
+
+def _without_categories(column: Column) -> Column:
+    if isinstance(column.dtype, (pl.Categorical, pl.Enum, pl.Null)):
+        return Column(column.series.cast(pl.String))
+    return column
 
 
 def _write(library: Any, cells: Sequence[Cells], path: Path, format: str) -> None:
@@ -274,19 +286,13 @@ def _check(
         column.name
         for column in columns
         if back.get(column.name) is None
-        or not bool(
-            (back[column.name].alias("").eq_missing(_comparable(column).alias(""))).all()
-        )
+        or not bool(back[column.name].alias("").eq_missing(column.series.alias("")).all())
     ]
     if odd:
         raise InputError(
             f"The format {format} does not hold the exact values of these columns: {quoted(odd)}. "
             "Round numbers, or use another format."
         )
-
-
-def _comparable(column: Column) -> pl.Series:
-    return column.series
 
 
 def _without_time(head: bytes, format: str) -> bytes:
@@ -298,4 +304,15 @@ def _without_time(head: bytes, format: str) -> bytes:
         return head[:4] + product + head[64:92] + b"01 Jan 60" + b"00:00:00" + head[109:]
     if format == "xpt":
         return _XPT_TIME.sub(b"01JAN60:00:00:00", head)
-    return _POR_TIME.sub(b"8/196001016/000000", head)
+    return _portable_without_time(head)
+
+
+def _portable_without_time(head: bytes) -> bytes:
+    """The same for a portable file, whose lines end after 80 characters, even inside a number."""
+    start = head.index(_POR_START) + len(_POR_START)
+    places = [at for at in range(start, len(head)) if head[at] not in b"\r\n"]
+    text = bytes(head[at] for at in places)
+    clean = bytearray(head)
+    for at, byte in zip(places, _POR_TIME.sub(_POR_NO_TIME, text, count=1), strict=True):
+        clean[at] = byte
+    return bytes(clean)
