@@ -75,6 +75,7 @@ def people() -> Table:
     )
     frame = frame.with_columns(pl.col("money").gather(order), pl.col("born").gather(order[::-1]))
     assert all(frame[name].n_unique() == ROWS for name in ALONE)
+    frame = frame.with_columns(pl.col("seen").cast(pl.Datetime("ms")))  # as all formats hold
     return Table(frame, Roles(quasi_identifiers=frame.columns))
 
 
@@ -113,9 +114,12 @@ def labelled_cells(path) -> pl.DataFrame:
     """The cells of a file of Stata, SPSS or SAS, with dates as these programs show them."""
     import pyreadstat
 
-    reader = {"xpt": "read_xport", "zsav": "read_sav"}.get(path.suffix[1:], f"read_{path.suffix[1:]}")
+    format = path.suffix.removeprefix(".")
+    reader = {"xpt": "read_xport", "zsav": "read_sav"}.get(format, f"read_{format}")
     frame, _ = getattr(pyreadstat, reader)(str(path), output_format="polars")
-    return frame
+    floats = [column for column in frame if column.dtype == pl.Float64]
+    whole = [column for column in floats if (column == column.round()).all()]
+    return frame.with_columns(column.cast(pl.Int64) for column in whole)
 
 
 def unpacked(path) -> tuple[bytes, str]:

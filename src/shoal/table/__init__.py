@@ -77,9 +77,9 @@ from shoal.table.storage._read import read
 from shoal.table.storage._reading import Manner, ReadOptions
 from shoal.table.storage._size import available_memory, check_file_size
 from shoal.table.storage._text import source_digest
+from shoal.table.storage.inference._missing import MixedColumn, mixed_columns, other_texts
 from shoal.table.storage.labelled._coding import Coding
 from shoal.table.storage.labelled._dictionary import LABELLED, Dictionary
-from shoal.table.storage.inference._missing import MixedColumn, mixed_columns, other_texts
 from shoal.table.suggestion._suggest import RoleSuggestion, identifying_columns, suggest_roles
 
 __all__ = [

@@ -55,10 +55,10 @@ from shoal.table.columns._frames import (
 from shoal.table.storage._formats import Dialect, format_of
 from shoal.table.storage._formulas import Formulas, may_run, running
 from shoal.table.storage._reading import Manner
+from shoal.table.storage._write import schema_of, unwritable_columns, write_columns
 from shoal.table.storage.labelled._coding import Coding, coding_of, losses, settled
 from shoal.table.storage.labelled._dictionary import LABELLED, NO_DICTIONARY, Dictionary
 from shoal.table.storage.labelled._limits import check_columns
-from shoal.table.storage._write import schema_of, unwritable_columns, write_columns
 from shoal.table.suggestion._owners import repeating_owners, undeclared_identifiers
 
 if TYPE_CHECKING:
