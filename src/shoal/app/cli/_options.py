@@ -31,8 +31,9 @@ Data = Annotated[
     typer.Argument(
         metavar="DATA",
         show_default=False,
-        help="The table: a CSV, TSV, Parquet, Arrow/Feather, Excel, Stata, SPSS or SAS file, or the "
-        "URI of a database (sqlite:///file, duckdb:///file, postgresql://user@host/name) with --query.",
+        help="The table: a CSV, TSV, Parquet, Arrow/Feather, Excel, Stata, SPSS or SAS file, or "
+        "the URI of a database (sqlite:///file, duckdb:///file, postgresql://user@host/name) with "
+        "--query.",
     ),
 ]
 ReleaseFolder = Annotated[
@@ -244,7 +245,7 @@ class Reading:
         return DatabaseTable(source, self.query) if is_duckdb_file(source) else source
 
     def output_format(self, source: str, known: ReadOptions | None = None) -> str:
-        """The format of a release: that of the data if it can be written, Parquet for a database."""
+        """The format of a release: that of the data if Shoal writes it, Parquet for a database."""
         from shoal.table import FORMATS
         from shoal.table.storage._formats import ALIASES, READ_ONLY
 

@@ -87,7 +87,7 @@ def protect(
     from shoal.table import DELIMITER_OF
     from shoal.table.storage._formats import check_format
     from shoal.workflow import Plan, protect
-    from shoal.workflow.release._release import check_targets
+    from shoal.workflow.release._release import check_targets, warn_about_losses
 
     loaded = Plan.load(plan)
     chosen, why = reading.engine_for(data, engine, loaded.engine, loaded.read)
@@ -112,7 +112,8 @@ def protect(
     with kept_warnings(strict=strict) as told, Working("Reading the data") as working:
         if chosen == "memory":
             table = reading.read(data, known=loaded.read)
-            table.with_roles(loaded.roles_for(table)).check_holds(written)  # before any masking
+            # before any masking
+            warn_about_losses(table.with_roles(loaded.roles_for(table)), written)
             release = protect(table, loaded, progress=working.if_watched)
         else:
             from shoal.engines import protect_source

@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-import numpy as np
 import polars as pl
 
+from shoal.kernels.arrays import Integers
 from shoal.table.columns._frames import kind_of
 from shoal.table.suggestion._column_names import words_of
 
@@ -92,7 +92,7 @@ def number_codes(values: pl.Series) -> NumberCodes | None:
     return NumberCodes(None, True, told)
 
 
-def _shows_zeros(texts: pl.Series, lengths: np.ndarray, longest: int) -> bool:  # type: ignore[type-arg]
+def _shows_zeros(texts: pl.Series, lengths: Integers, longest: int) -> bool:
     """Whether the shorter codes lost a zero, and are not the coarser levels of the longer ones."""
     full = lengths == longest
     if 2 * int(full.sum()) < len(texts) or longest - int(lengths.min()) > 2:

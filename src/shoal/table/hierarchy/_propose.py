@@ -82,8 +82,8 @@ def _of_kind(kind: str, values: pl.Series, records: Integers) -> Rule:
     if kind == "prefixes":
         codes = number_codes(values)
         whole = kind_of(values.dtype) == "integer"
-        pad = len(str(values[-1])) if codes is None and whole else codes and codes.pad
-        return _prefix_rule(values, pad)
+        asked = len(str(values[-1])) if whole else None
+        return _prefix_rule(values, asked if codes is None else codes.pad)
     if kind == "ordered":
         return _ordered_rule(as_text(values).to_list())
     if kind == "frequency":

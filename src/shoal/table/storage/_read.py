@@ -174,8 +174,8 @@ def read_source(
             missing_reasons=reading.missing_reasons or "kept",
         )
         return frame, Manner(reading), dictionary
-    found, manner = _read_file(path, format, reading)
-    return _without_patterns(found, f"'{path}'"), manner, NO_DICTIONARY
+    columns, manner = _read_file(path, format, reading)
+    return _without_patterns(columns, f"'{path}'"), manner, NO_DICTIONARY
 
 
 def _read_file(
@@ -197,8 +197,8 @@ def _written_file(path: Path, format: str, options: dict[str, Any]) -> pl.DataFr
         formulas, decimal = options.get("formulas", "keep"), options.get("decimal", ".")
         return recorded_columns(file, file.fields(), dtypes, formulas, decimal)
     if format in FAMILY:
-        frame, _ = read_labelled(path, format)
-        return written_labelled(frame, dtypes, Coding(), f"'{path}'")
+        read_back, _ = read_labelled(path, format)
+        return written_labelled(read_back, dtypes, Coding(), f"'{path}'")
     if format == "xlsx":
         fields = [Fields(column) for column in read_written_sheet(path)]
     else:

@@ -7,6 +7,7 @@ label of a value that the release does not have may have been made from the data
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -26,7 +27,7 @@ from shoal.table.storage.labelled._dictionary import (
     Facts,
 )
 
-#: Codes of SPSS and Stata that people use for missing values start here at the latest.
+#: No code is as large as this, since Stata uses the largest integers as missing values.
 _CODE: Final = 2**31 - 100
 
 
@@ -66,7 +67,7 @@ def coding_of(columns: Sequence[Column], dictionary: Dictionary, format: str) ->
     }
     reasons = {}
     if FAMILY[format] == dictionary.family:
-        for column, after in zip(columns, columns[1:], strict=False):
+        for column, after in itertools.pairwise(columns):
             if dictionary.reasons.get(column.name) == after.name and _may_join(
                 column, codes.get(column.name), dictionary.of(column.name)
             ):
@@ -103,7 +104,7 @@ def _in_order(column: Column) -> list[str]:
     ends = domain.at(texts).ends if domain.at(texts) is not None else None  # type: ignore[union-attr]
     low: Floats = np.arange(float(len(texts))) if ends is None else ends[:, 0]
     low = np.where(np.isnan(low), np.inf, low)
-    named = [text == ROOT for text in texts]
+    named = np.array([text == ROOT for text in texts], np.bool_)
     return [texts[place] for place in np.lexsort((low, named)).tolist()]
 
 

@@ -51,7 +51,7 @@ LIMITS: Final[dict[str, Limits]] = {
         re.compile(r"[^\W\d]\w*"),
         32,
         "begin with a letter or _, and have only letters, digits and _ in at most 32 characters",
-        2045,
+        2044,
         80,
         32_000,
         _STATA_WORDS,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,6 +26,7 @@ _READER: Final = {
 }
 #: Integers up to this size are exact in a float, which is how these files hold them.
 EXACT: Final = 2**53
+_RECORD: Final = 80  # bytes of each record of a transport file
 
 
 def pyreadstat(what: str) -> Any:
@@ -83,6 +84,8 @@ def _parsed(path: Path, format: str, encoding: str | None, **more: Any) -> tuple
     if format in ("sav", "zsav"):
         options["user_missing"] = True
     try:
+        if format == "xpt" and path.stat().st_size % _RECORD:
+            raise ValueError  # the library would read the rows that are left
         return getattr(library, _READER[format])(str(path), **options, **more)
     except UnicodeDecodeError:
         raise ReadError(
@@ -121,10 +124,8 @@ def _split(
     """A column without the values that stand for reasons, the reasons, and the declaration."""
     kind = about.readstat_variable_types[column.name]
     cells = column.cast(pl.String if kind == "string" else pl.Float64).alias("")
-    if kind == "string":
-        cells = cells.set(cells == "", None)  # these files have no other missing text
-    else:
-        cells = cells.fill_nan(None)
+    # these files have no other missing text than an empty one
+    cells = cells.set(cells == "", None) if kind == "string" else cells.fill_nan(None)
     why: pl.Series | None = None
     ranges: tuple[tuple[Any, Any], ...] = ()
     if tagged is not None:
@@ -233,6 +234,3 @@ def held_in(path: Path, format: str) -> tuple[int, int]:
     if rows is None or rows < 0:  # only the end of a portable file shows how many there are
         return 0, 16 * path.stat().st_size
     return rows, rows * sum(16 + int(width) for width in widths)
-
-
-Reader = Callable[[Path], tuple[int, int]]

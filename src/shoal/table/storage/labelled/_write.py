@@ -165,7 +165,7 @@ def _cells(
             why = {text.removeprefix("."): label for text, label in why.items()}
             values = _with_letters(values, reasons)
             labels = {_as_float(value): label for value, label in labels.items()}
-            labels |= why
+            labels = {**labels, **why}
         else:
             values = _with_numbers(values, reasons)
             numeric = values.dtype != pl.String
@@ -236,11 +236,11 @@ def _physical(
     if series.dtype == pl.Duration:
         series = series.to_physical()
     if series.dtype.is_temporal():
-        numbers, shown = as_numbers(series, FAMILY[format])
-        return numbers.cast(pl.Float64).alias(name), shown
+        numbers, moment = as_numbers(series, FAMILY[format])
+        return numbers.cast(pl.Float64).alias(name), moment
     check_numbers(name, series if series.dtype.is_integer() else series.cast(pl.Float64), format)
     if series.dtype.is_integer():
-        largest = max(abs(int(series.max() or 0)), abs(int(series.min() or 0)))  # type: ignore[arg-type,call-overload]
+        largest = max(abs(int(series.max() or 0)), abs(int(series.min() or 0)))  # type: ignore[arg-type]
         width = max(8, len(str(largest)) + 1)
         shown = f"F{width}.0" if spss else None
         return series.cast(pl.Int32 if largest < _LONG else pl.Float64), shown
