@@ -17,7 +17,7 @@ BAD = {
     "missing file": (None, GOOD, "There is no file 'data.csv'"),
     "empty file": ("", GOOD, "is empty"),
     "blank file": ("\n \n", GOOD, "is empty"),
-    "a column named twice": (f"age,age\n1,{CELL}\n", GOOD, "'age' more than once"),
+    "a column named twice": (f"age,age\n1,{CELL}\n", GOOD, "the name 'age'"),
     "roles name an absent column": (TABLE, GOOD.replace('"zip"', '"zipp"'), "'zipp'"),
     "a column with two roles": (
         TABLE,
@@ -202,7 +202,7 @@ def test_a_database_without_a_query_says_how_to_give_one(shoal, tmp_path):
 
 def test_a_column_may_be_called_like_an_option(shoal, tmp_path):
     (tmp_path / "data.csv").write_text(f"query,query\n{CELL},{CELL}\n")
-    assert_one_sentence(shoal("roles", "data.csv").stderr, "names 'query' more than once")
+    assert_one_sentence(shoal("roles", "data.csv").stderr, "the name 'query'")
 
 
 def test_names_that_look_like_a_record_can_be_told_to_be_names(shoal, tmp_path):

@@ -74,7 +74,7 @@ def released(folder):
 def test_from_init_to_verify_without_a_flag(shoal, tmp_path, patients):
     found = done(shoal("init", patients))
     assert "cp1252" in found.stderr
-    assert "are numbers; the others are 3 different texts" in " ".join(found.stdout.split())
+    assert "are numbers; the rest are 3 different texts" in " ".join(found.stdout.split())
     assert "prefixes" not in re.sub("PLZ = .*", "", (tmp_path / "plan.toml").read_text())
     read = Plan.load(tmp_path / "plan.toml").read
     assert (read.delimiter, read.encoding, read.decimal, read.thousands) == (
@@ -131,7 +131,7 @@ def test_missing_values_that_are_said_stay_in_the_plan(shoal, tmp_path, patients
     done(shoal("assess", "release", "--original", patients, "--measure", "marketer_risk"))
     other = shoal("verify", "release", "--original", patients, "--missing-value", "F10.2")
     assert other.exit_code == 1
-    assert "read with other options than the release was ('missing_values')" in " ".join(
+    assert "with other options than for the release ('missing_values')" in " ".join(
         other.stdout.replace("\n", " ").split()
     )
 

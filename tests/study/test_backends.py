@@ -1,4 +1,4 @@
-"""A cluster finds what this machine finds, and what goes wrong there is told in a sentence."""
+"""A cluster gives the same results as this machine, and reports failures in a sentence."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def study_here(people_file, monkeypatch):
 
 
 def outcomes(study, folder):
-    """What every task came to, without the time it took."""
+    """The result of every task, without the time it took."""
     found = Store(folder).read(keys_of(study).values())
     assert len(found) == 10
     facts = {
@@ -72,7 +72,7 @@ def dask_cluster(tmp_path_factory):
 
 @pytest.fixture
 def dask_is_named(dask_cluster):
-    """As the environment variable DASK_SCHEDULER_ADDRESS does it, which is read on import."""
+    """What the environment variable DASK_SCHEDULER_ADDRESS does, which is read on import."""
     import dask
 
     with dask.config.set({"scheduler-address": dask_cluster.scheduler_address}):
@@ -119,7 +119,7 @@ def spread(*tasks, **options):
 
 
 def test_a_worker_that_dies_costs_the_task_it_did(dask_is_named, tmp_path, monkeypatch):
-    """One task ends the first worker that tries it, and one ends all; what follows is well."""
+    """One task ends the first worker that tries it, and one ends all; the others succeed."""
     ends = "__import__('os')._exit(1)"
     mark = f"__import__('pathlib').Path({str(tmp_path / 'mark')!r})"
     once = f"'twice' if {mark}.exists() else ({mark}.touch(), {ends})"
@@ -143,7 +143,7 @@ def test_workers_without_shoal_say_so(monkeypatch):
 
 
 def test_what_was_stopped_is_not_begun(dask_is_named, tmp_path):
-    """Ctrl-C is an exception where results are waited for: what was handed out is taken back."""
+    """Ctrl-C is an exception where results are awaited: submitted tasks are withdrawn."""
     touched = [f"__import__('pathlib').Path({str(tmp_path)!r}, '{n}').touch()" for n in range(50)]
     slowly = [f"(__import__('time').sleep(0.2), {one})" for one in touched]
     given = {"backend": "dask", "jobs": 50, "lost": None}

@@ -1,4 +1,4 @@
-"""Statistics that a study's file asks for, against the functions and against plain counting."""
+"""Statistics in a study's file, compared with the functions and with plain counting."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ def test_no_result_at_all_gives_empty_tables():
 
 
 def test_means_that_differ_by_rounding_alone_are_tied():
-    """0.1 + 0.2 + 0.3 is not 0.3 + 0.2 + 0.1, and their order of seeds is no difference."""
+    """0.1 + 0.2 + 0.3 is not 0.3 + 0.2 + 0.1, but the order of seeds makes no difference."""
     by_variant = {
         "original": [0.2],
         "round base=5": [0.1, 0.2, 0.3],
@@ -223,7 +223,7 @@ def test_means_that_differ_by_rounding_alone_are_tied():
 
 
 def test_equal_changes_are_tied_in_the_signed_rank_test():
-    before, after = (0.1, 0.2, 0.3, 0.7), (0.3, 0.4, 0.1, 0.9)  # ± 0.2, each a bit beside it
+    before, after = (0.1, 0.2, 0.3, 0.7), (0.3, 0.4, 0.1, 0.9)  # ± 0.2, each slightly off
     given = Results(
         tuple(
             Row(table, variant, variant, 0, "F1", "done", values[place], None, 0.1)

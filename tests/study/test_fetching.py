@@ -1,4 +1,4 @@
-"""Tables from elsewhere: fetched once and kept, or said to be missing."""
+"""Tables from elsewhere: fetched once and kept, or reported as missing."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def test_a_set_is_fetched_once_and_kept(openml, empty_home):
     openml.stop()
     forget()
     assert people().load().frame.equals(table.frame)
-    # scikit-learn's own copy will do too
+    # scikit-learn's own copy is also accepted
     kept.unlink()
     forget()
     assert people().load().frame.equals(table.frame)
@@ -176,7 +176,7 @@ def test_the_target_may_be_called_otherwise_there(openml, tmp_path):
     renamed = people(target="credit", openml_target="class", path="people.parquet")
     assert renamed.load().columns == ["age", "city", "credit"]
     assert renamed.load().roles.sensitive == ("credit",)
-    # a file of ours has our name for it, and is taken first
+    # our own file has our name for it and takes precedence
     pl.DataFrame({"class": [1, 2], "credit": [0, 1]}).write_parquet(tmp_path / "people.parquet")
     assert renamed.load().columns == ["class", "credit"]
 
@@ -216,7 +216,7 @@ def test_who_cannot_be_reached_is_not_waited_for_again(openml, monkeypatch):
 def test_a_set_that_openml_does_not_have(openml):
     with pytest.raises(InputError, match="set 5 at OpenML, which could not be fetched"):
         TableSource.from_dict({"openml": 5}).load()
-    assert people().load()  # it was reached, so others are asked for
+    assert people().load()  # it was reached, so others are tried
 
 
 def test_without_pandas_the_line_that_installs_it_is_said(openml, monkeypatch):
@@ -236,7 +236,7 @@ def test_a_home_that_cannot_be_written_is_said_to_be_one(openml, tmp_path, monke
 
 
 def survey(rows, seed):
-    """Persons as the Census Bureau's files have them, of the columns that tasks need."""
+    """Persons as in the Census Bureau's files, with the columns that tasks need."""
     rng = np.random.default_rng(seed)
     codes = (
         "COW MAR OCCP POBP RELP SEX RAC1P DIS ESP CIT MIG MIL ANC NATIVITY DEAR DEYE DREM".split()
@@ -281,7 +281,7 @@ def income(*states, **more):
 
 
 def adults(frame):
-    """The filter of the task, as its paper words it."""
+    """The filter of the task, as described in its paper."""
     return frame.filter(
         (pl.col("AGEP") > 16)
         & (pl.col("PINCP") > 100)
@@ -299,7 +299,7 @@ def test_a_task_is_loaded_by_folktables_from_the_files_of_the_survey(folks):
     assert len(table) == len(chosen) > 50
     for name in ("AGEP", "SCHL", "WKHP"):
         assert table.frame[name].to_list() == chosen[name].to_list()
-    # codes are text, and what is missing is 0, as folktables has it
+    # codes are text, and missing values are 0, as in folktables
     assert table.frame["COW"].to_list() == [str(code or 0) for code in chosen["COW"]]
     assert table.frame["PINCP"].to_list() == (chosen["PINCP"] > 50_000).to_list()
     assert table.roles.sensitive == ("PINCP",)
@@ -372,7 +372,7 @@ def test_without_a_network_a_task_is_said_to_be_missing(folks, no_network, capsy
         caught.value
     )
     assert capsys.readouterr().out == ""
-    # nothing half is left, neither of the survey nor of the task
+    # no incomplete file is left, neither of the survey nor of the task
     folder = empty_home / "folktables" / "2018" / "1-Year"
     assert sorted(path.name for path in folder.iterdir()) == ["psam_p10.csv", "psam_p50.csv"]
     assert not list((empty_home / "shoal").iterdir())
@@ -425,7 +425,7 @@ def test_the_table_of_the_sampling_study_is_fetched_where_its_file_is_not(empty_
     table, apart = study.tables[0].load_divided(study.folder)
     assert set(table.columns) == set(paper("sampling")["table"]["only"])
     assert len(table) + len(apart) == len(adults(survey(150, 3)))
-    # nobody has hierarchies for it here, so they are proposed
+    # no hierarchies exist for it here, so they are suggested
     assert not any("hierarchies" in step for v in study.variants for step in v.steps)
 
 

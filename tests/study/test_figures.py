@@ -1,4 +1,4 @@
-"""Figures: the numbers beside them, their files, and the odd inputs."""
+"""Figures: their numbers, their files, and unusual inputs."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_a_point_far_below_the_others_is_told_and_takes_no_room():
     assert axes.get_ylim()[0] > 0.5
     assert "0.10" in [text.get_text() for text in axes.texts]
     assert ("far", "", 0.2, 0.1, False) in figure.rows
-    # of a loss the lowest are the best, and are seen
+    # for a loss, the lowest are the best and must be visible
     assert risk_utility([*points, far], higher_is_better=False).drawing.axes[0].get_ylim()[0] < 0.1
 
 
@@ -141,7 +141,7 @@ LONG = [
 def test_none_and_many_and_long_names_leave_room_for_the_picture(
     draw, names, every_format, tmp_path
 ):
-    """Two dollars are no formula, a sign that the font lacks is no warning, and axes stay wide."""
+    """Two dollars are no formula, a missing glyph is no warning, and axes stay wide."""
     figure = draw(names)
     assert all(path.stat().st_size for path in figure.save(tmp_path, "figure"))
     if names:

@@ -1,4 +1,4 @@
-"""The study of swapped mixed data: its design, its verdict, and a run of it in small."""
+"""The study of swapped mixed data: its design, its verdict, and a small run of it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ TABLES = ("cmc", "mammographic", "heart_cleveland", "cardiotocography", "adult",
 
 @pytest.fixture(autouse=True)
 def no_tables(monkeypatch, tmp_path):
-    """Neither the folder of tables nor the current one has any."""
+    """Neither the folder of tables nor the current folder has any."""
     monkeypatch.delenv(DATA_VARIABLE, raising=False)
     monkeypatch.chdir(tmp_path)
 
@@ -94,7 +94,7 @@ def row(table, family, measure, value, *, k=None, seed=0, baseline=None, **detai
 
 
 def invented(*, swapped_f1=0.7, boxes_f1=0.6, network=0.5, left_in_place=0.6):
-    """Two tables in which everything is told by the arguments."""
+    """Two tables whose contents the arguments determine."""
     rows = []
     for name, blind in (("one", 0.5), ("two", 0.6)):
         for rule in ("part", "all"):
@@ -146,7 +146,7 @@ def claim(results, beginning):
 
 
 def changed(results, measure, family, **fields):
-    """The results with some fields of some rows made anew, each by a function of the row."""
+    """The results with some fields of some rows replaced, each by a function of the row."""
     return Results(
         tuple(
             dataclasses.replace(each, **{name: make(each) for name, make in fields.items()})
@@ -197,7 +197,7 @@ class TestVerdict:
         assert {each.within_tolerance for each in alone} == {None}
 
     def test_a_table_with_more_rows_counts_as_one(self):
-        """As many trials as one likes on one table: each table is one of the mean."""
+        """Any number of trials on one table: each table has the same weight in the mean."""
         name = guessed("distance", "part")
         more = [
             row("one, part", "original", name, 0.5, seed=seed, baseline=0.5) for seed in range(9)
@@ -289,7 +289,7 @@ class TestVerdict:
         assert swapped[2:4] == (pytest.approx(0.8), pytest.approx(0.69))
 
     def test_a_stopped_study_compares_on_the_tables_that_both_have(self):
-        """k-anonymity has come to one table only, where everything is worse."""
+        """Only one table has a result for k-anonymity, and everything is worse there."""
         hard = [row("three, part", "k-anonymity", name, 0.3, k=5, baseline=0.4) for name in F1] + [
             row("three, part", "gower", name, 0.35, k=5, baseline=0.4) for name in F1
         ]
@@ -301,7 +301,7 @@ class TestVerdict:
         shown = {line[0] for line in figures["f1-against-k-part"].rows}
         assert "k-anonymity" not in shown
         assert "f1-against-k-all" in figures
-        assert "risk-utility-part" not in figures  # the original has not come to the third table
+        assert "risk-utility-part" not in figures  # the third table has no original yet
 
     def test_nothing_measured_is_nothing_judged(self):
         conclusion = STUDY.conclude(Results(()))
@@ -355,7 +355,7 @@ def test_a_small_table_runs_to_the_end(tmp_path, monkeypatch):
     ended = run(study, tmp_path / "out", jobs=1)
     results = Results.of(study, tmp_path / "out")
     failed = {row.measure: row.reason for row in results if row.status == "failed"}
-    # where the extra is not installed, the network alone fails, with the line that installs it
+    # if the extra is not installed, only the network fails, with the command that installs it
     assert set(failed) <= {f1_of("dp-sgd", 3.0)}
     assert all('pip install "shoal[dp]"' in reason for reason in failed.values())
     assert ended.complete

@@ -1,4 +1,4 @@
-"""Rows that are held out, words among the options, and measures of some families only."""
+"""Held-out rows, words among the options, and measures of some families only."""
 
 from __future__ import annotations
 

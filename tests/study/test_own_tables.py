@@ -1,4 +1,4 @@
-"""Built-in studies on tables of one's own, and ways to name these."""
+"""Built-in studies on one's own tables, and ways to name these."""
 
 from __future__ import annotations
 
@@ -258,7 +258,7 @@ def test_correlations_of_a_table_of_ones_own(tmp_path, monkeypatch):
     rng = np.random.default_rng(2)
     income = rng.normal(40_000, 9_000, 80).round()
     frame = {"age": rng.integers(18, 80, 80), "income": income, "tax": (income / 5).round()}
-    # a name as a published one has, and one with a space
+    # one name like a published one, and one with a space
     for name in ("census", "a b"):
         pl.DataFrame({**frame, "sex": ["f", "m"] * 40}).write_csv(tmp_path / f"{name}.csv")
     roles = {"quasi_identifiers": ["age"], "sensitive": ["income", "tax"]}

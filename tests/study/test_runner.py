@@ -1,4 +1,4 @@
-"""A study computes what it lacks, once, and survives whatever happens to it."""
+"""A study computes what is missing, once, and survives whatever happens to it."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_a_second_run_computes_nothing_and_a_change_only_what_it_touches(people_
     more = design(people_file, measures=[*changed["measures"], "marketer_risk"])
     assert run(Study.from_dict(more), tmp_path, jobs=1).computed == 5
     renamed = design(people_file)
-    renamed["variants"][1]["name"] = "exchange"  # a name is no parameter
+    renamed["variants"][1]["name"] = "exchange"  # a name is not a parameter
     assert run(Study.from_dict(renamed), tmp_path, jobs=1).computed == 0
 
 
@@ -93,7 +93,7 @@ def test_a_task_that_fails_is_recorded_and_stops_nothing(people_file, tmp_path):
     study = Study.from_dict(given)
     ended = run(study, tmp_path, jobs=1)
     assert ended.complete
-    # four measures of what cannot be masked, and one measure of the other five masked tables
+    # four measures of the variant that cannot be masked, and one of the other five masked tables
     assert (ended.failed, ended.done) == (4 * 2 + 5, 15)
     found = Store(tmp_path).read(keys_of(study).values())
     reasons = {
@@ -153,7 +153,7 @@ for cell, todo in _runner._open_cells(study, keys, set()):
 
 @pytest.mark.skipif(os.name == "nt", reason="signals of this kind are not on Windows")
 def test_killed_in_the_middle_it_goes_on_and_ends_the_same(people_file, tmp_path):
-    """-9 while a task runs: everything before it is kept, and only what was not done is done."""
+    """-9 while a task runs: earlier results are kept, and only missing ones are computed."""
     file = tmp_path / "study.toml"
     file.write_text(
         textwrap.dedent(f"""

@@ -21,7 +21,7 @@ from shoal.workflow._plan import in_released_domain
 
 @pytest.fixture
 def acs(tmp_path, monkeypatch):
-    """A small table in the shape of ACS income, with hierarchies, where SHOAL_DATA says."""
+    """A small table in the shape of ACS income, with hierarchies, in the folder of SHOAL_DATA."""
     rng = np.random.default_rng(3)
     rows = 1200
     age = rng.integers(18, 66, rows)
@@ -110,7 +110,7 @@ def test_sampled_risk_counts_everybody_by_hand():
 
 
 def test_people_whose_value_nobody_in_the_sample_has_are_counted_by_the_levels():
-    """Learned from the release alone, F would be too small, and the certainty too high."""
+    """Learned from the release alone, F would be too small and the certainty too high."""
     frame = pl.DataFrame({"town": ["a", "a", "b", "c"] * 2})
     people = sh.Table(frame, sh.Roles(quasi_identifiers=["town"]))
     plan = sh.Plan([sh.Generalize(k=8)])
@@ -132,7 +132,7 @@ def test_chi_square_is_that_of_the_released_level():
     kept = masked.keep(np.arange(20) < 10)
     served = in_released_domain(records, people)
     found = sampled_chi_square(people, kept, population=served, columns=["town", "sex"])
-    assert found.details["not_tested"] == ["town"]  # nothing is left of it to differ
+    assert found.details["not_tested"] == ["town"]  # nothing of it is left that could differ
     assert found.value == pytest.approx(0.0)
     assert sampled_chi_square(people, kept, columns=["town"]).value > 5
 
@@ -228,7 +228,7 @@ def test_the_verdict_reads_what_was_measured():
 
 
 def test_a_target_of_many_values_is_judged_by_its_certainty_alone():
-    """Values of a target that has more than 20 are not counted one by one."""
+    """If a target has more than 20 values, they are not counted one by one."""
     text = "A balanced sample keeps that bound even for an intruder who knows the target value."
     for highest, holds in ((1.0, False), (0.5, True)):
         rows = (made("post balanced", 0.5, 5, with_target={"highest": highest}),)

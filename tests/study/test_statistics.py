@@ -29,7 +29,7 @@ def test_the_bayes_sign_test_has_its_golden_case():
 
 
 def test_the_probabilities_are_those_of_the_posterior():
-    """Of three Dirichlet shares the first is the largest as often as by other draws."""
+    """Of three Dirichlet shares, the first is the largest as often as in independent draws."""
     found = bayes_sign_test([-3.0] * 3 + [0.5] * 2 + [2.0] * 4)
     draws = np.random.default_rng(5).dirichlet([3, 3, 4], 200_000)
     expected = np.bincount(draws.argmax(axis=1), minlength=3) / len(draws)
@@ -66,7 +66,7 @@ def test_friedman_after_demsar():
     found = friedman(values)
     assert found.mean_ranks == pytest.approx((3.143, 2.000, 2.893, 1.964), abs=0.001)
     assert found.critical_difference == pytest.approx(1.25, abs=0.005)
-    # The paper's 9.28 is Friedman's without the correction for ties that scipy makes.
+    # The paper's 9.28 is Friedman's statistic without the correction for ties that scipy makes.
     spread = sum((rank - 2.5) ** 2 for rank in found.mean_ranks)
     assert 12 * 14 / (4 * 5) * spread == pytest.approx(9.28, abs=0.02)
     assert found.statistic == pytest.approx(stats.friedmanchisquare(*values).statistic)
@@ -151,7 +151,7 @@ def test_without_a_region_only_what_is_equal_is_a_draw():
     [([1, 2, 3], 1 / 3), ([1, 2, 3, 4, 5], 1 / 60), ([1, 1, 2, 2], 1 / 3), ([2, 1, 3], 1.0)],
 )
 def test_of_few_pairs_the_p_value_of_spearman_counts_orders(y, p_value):
-    """Three pairs in one order are no evidence: one order of six agrees, and one is opposed."""
+    """Three pairs in one order are not evidence: one order of six agrees, and one is opposed."""
     assert spearman(range(len(y)), y)[1] == pytest.approx(p_value)
 
 

@@ -1,4 +1,4 @@
-"""The trade-off study: its two stages, its choice of parameters, and what it concludes."""
+"""The trade-off study: its two stages, its choice of parameters, and its conclusion."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from shoal.utility.models import PRESETS
 
 
 def alone(table, **risks):
-    """The results of stage one: for each letter its risks by value; None changes nothing."""
+    """The results of stage one: for each letter, its risks by value; None changes nothing."""
     rows = []
     for one in TECHNIQUES:
         for value, risk in risks.get(one.letter, {}).items():
@@ -208,7 +208,7 @@ def test_the_claims_do_not_hold_where_they_do_not():
     rows = [
         measured("a", "original", 1.0, 0.9),
         measured("a", "T", 1.0, 0.88),  # 2 % less
-        measured("a", "R", 0.0, 0.9, r4=0.8),  # no risk at no price, and yet nearly all are found
+        measured("a", "R", 0.0, 0.9, r4=0.8),  # no risk at no cost, and yet nearly all are found
         measured("a", "N+R", 0.2, 0.3),
         measured("breast_cancer", "N" + FIRST, 0.0, 0.3),
         measured("breast_cancer", "N", 0.0, 0.9),
@@ -270,14 +270,14 @@ def test_the_figures_have_the_numbers():
     assert {row[0]: row[1] for row in drawn["violins-f1"].rows} == {"1": 3, "2": 1}
     risk = {(row[0], row[1]): row[3] for row in drawn["ranks-risk"].rows}
     assert risk["N", "all"] == 1.5  # the lowest risk is the first rank, shared with T+N
-    assert risk["T", "common"] == 3.0  # on table a alone
+    assert risk["T", "common"] == 3.0  # only on table a
     f1 = {(row[0], row[1]): row[3] for row in drawn["ranks-f1"].rows}
     assert f1["T", "all"] == 1.0
     validation, oracle = (
         {row[0]: row[1:] for row in drawn[f"verdicts-{name}"].rows}
         for name in ("validation", "oracle")
     )
-    assert validation["N"][0] > oracle["N"][0]  # with the best model of all nothing is lost
+    assert validation["N"][0] > oracle["N"][0]  # with the best model of all, nothing is lost
     points = {row[0]: row[2:4] for row in drawn["risk-f1"].rows}
     assert len(points) == 6
     assert points["T+N, a"] == (0.0, pytest.approx(25.0))
@@ -295,7 +295,7 @@ def test_what_was_seen_needs_all_three_measures():
 
 @pytest.fixture
 def small_tables(monkeypatch, tmp_path):
-    """Two small tables, and one learner that is quick."""
+    """Two small tables and one quick learner."""
     rng = np.random.default_rng(3)
     size = rng.normal(170, 10, 90)
     size[:3] = 400.0
@@ -324,7 +324,7 @@ def test_a_small_run_goes_through_both_stages_and_on_where_it_stopped(small_tabl
     assert len(families["codes"]) == 15  # and S
     assert found["few", "original"].r4 >= found["few", "original"].r3 > 0
     assert found["few", "T"].oracle >= found["few", "T"].validation
-    # the only column is suppressed: no model, and nobody is found but by luck
+    # the only column is suppressed: no model, and people are found only by luck
     for family in ("S", "S+T+N+R"):
         gone = found["codes", family]
         assert gone.without_model

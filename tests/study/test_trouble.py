@@ -1,4 +1,4 @@
-"""What goes wrong around a study: changed files, dead processes, wrong files, no results."""
+"""Trouble around a study: changed files, dead processes, wrong files, no results."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def test_order_and_names_are_no_parameters(people_file):
 
 
 class Panic(BaseException):
-    """As a library written in another language raises it."""
+    """As a library in another language raises it."""
 
 
 @pytest.mark.parametrize("error", [Panic("cell 42"), MemoryError(), SystemExit(3)])
@@ -178,7 +178,7 @@ def test_ctrl_c_is_no_reason(people_file, tmp_path, monkeypatch):
 
 
 def test_a_task_that_kills_its_process_is_found_and_the_others_go_on(tmp_path):
-    """A pool that dies at one task, whichever tasks are in flight with it."""
+    """A pool that dies at one task, whichever tasks are in progress with it."""
     from joblib.externals.loky.process_executor import TerminatedWorkerError
 
     store, deadly = Store(tmp_path), {"3b", "5a"}
@@ -208,7 +208,7 @@ def test_a_task_that_kills_its_process_is_found_and_the_others_go_on(tmp_path):
 
 
 def test_a_worker_that_dies_takes_no_other_task_with_it(people_file, tmp_path):
-    """For real: a process of the pool ends itself in the middle of one task."""
+    """A real process of the pool ends itself in the middle of one task."""
     study = design(
         people_file,
         variants=[
@@ -383,7 +383,7 @@ def test_figures_that_are_wrong_are_told_before_anything_is_computed(people_file
 
 
 def test_a_measure_by_another_name_keeps_its_direction(people_file, tmp_path):
-    """More is better of a score, whatever the study calls it."""
+    """For a score, higher is better, whatever the study calls it."""
     study = design(
         people_file,
         variants=[{"name": "gone", "steps": [{"method": "round", "base": 1000}]}],

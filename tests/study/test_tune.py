@@ -1,4 +1,4 @@
-"""Tuning: the plan it recommends holds, on people and draws that the search has not seen."""
+"""Tuning: the recommended plan holds for people and draws that the search has not seen."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_it_is_the_most_useful_of_those_under_the_limit(table):
     unsure = replace(found, utility=replace(found.utility, interval=(0.0, 1.0)))
     measured = [one for one in found.tried if one.risk <= 0.3 and math.isfinite(one.utility)]
     assert (sure.not_told_apart, unsure.not_told_apart) == (0, len(measured) - 1)
-    # what is far above the limit is not worth a model
+    # no model is trained for a plan far above the limit
     given_up = [one for one in found.tried if one.risk > 0.9]
     assert given_up
     assert all(math.isnan(one.utility) for one in given_up)
@@ -87,29 +87,29 @@ def test_the_plan_carries_its_limit_and_runs(table):
 
 def test_the_search_never_sees_those_who_are_held_out(table, monkeypatch):
     masked_people, tested = [], []
-    real_apply, real_taken = sh.Plan.apply, judging.Judge._taken
+    real_apply, real_measure = sh.Plan.apply, judging.Judge._measure
 
     def apply(self, given, **more):
         masked_people.append(set(given.row_key.tolist()))
         return real_apply(self, given, **more)
 
-    def taken(self, asked, masked, **more):
+    def measure(self, choice, masked, **more):
         people = set(self.people.row_key.tolist()) | set(masked.row_key.tolist())
         held = set(more["holdout"].row_key.tolist()) if "holdout" in more else set()
         tested.append((people, held))
-        return real_taken(self, asked, masked, **more)
+        return real_measure(self, choice, masked, **more)
 
     monkeypatch.setattr(sh.Plan, "apply", apply)
-    monkeypatch.setattr(judging.Judge, "_taken", taken)
+    monkeypatch.setattr(judging.Judge, "_measure", measure)
     found = tune(table, max_risk=0.2, space=SMALL, search_rows=200, random_state=1)
     held = [(people, out) for people, out in tested if out]
-    assert len(held) == 1  # once, at the very end
+    assert len(held) == 1  # only once, at the very end
     assert tested[-1] == held[0]
     out = held[0][1]
     assert len(out) == found.held_out == 100
     for people in [*masked_people, *(people for people, _ in tested)]:
         assert not people & out
-    # the search is on some, what follows on all but those who are held out
+    # the search uses a sample, later steps use everyone except those held out
     sizes = [len(people) for people in masked_people]
     assert sizes == sorted(sizes)
     assert set(sizes) == {200, 300}
@@ -122,8 +122,8 @@ def test_the_search_never_sees_those_who_are_held_out(table, monkeypatch):
 def test_the_best_of_some_people_are_tried_again_with_all_and_the_best_of_these_is_taken(
     table, monkeypatch
 ):
-    """What was best on some may be so by luck: with everybody the order is another one."""
-    real = judging.Judge._measured
+    """The best plan on a sample may be luck: with everybody, the order differs."""
+    real = judging.Judge._compute
 
     def measured(self, steps, seed, with_utility, holdout):
         found = real(self, steps, seed, with_utility, holdout)
@@ -131,9 +131,9 @@ def test_the_best_of_some_people_are_tried_again_with_all_and_the_best_of_these_
             return found
         k, few = steps[0]["k"], len(self.people) == 200
         value = {5: 0.9, 8: 0.8, 12: 0.7}[k] if few else {5: 0.6, 8: 0.5, 12: 0.95}[k]
-        return judging.Judged(found.risk, sh.Measurement("x", value, direction="higher"))
+        return judging.Judgment(found.risk, sh.Measurement("x", value, direction="higher"))
 
-    monkeypatch.setattr(judging.Judge, "_measured", measured)
+    monkeypatch.setattr(judging.Judge, "_compute", measured)
     space = [Family("swap", SWAP.steps, {"0.k": (5, 8, 12)})]
     found = tune(table, max_risk=0.3, space=space, search_rows=200, random_state=2)
     assert [one.label for one in found.finals] == ["swap k=12", "swap k=5", "swap k=8"]
@@ -147,15 +147,15 @@ def test_the_best_of_some_people_are_tried_again_with_all_and_the_best_of_these_
 
 
 def test_a_plan_that_misses_the_limit_with_everybody_is_passed_over(table, monkeypatch):
-    real = judging.Judge._measured
+    real = judging.Judge._compute
 
     def measured(self, steps, seed, with_utility, holdout):
         found = real(self, steps, seed, with_utility, holdout)
         risky = len(self.people) == 300 and steps[0]["k"] == 5
         high = sh.Measurement("distance_linkage", 0.9, direction="lower")
-        return judging.Judged(high, found.utility) if risky else found
+        return judging.Judgment(high, found.utility) if risky else found
 
-    monkeypatch.setattr(judging.Judge, "_measured", measured)
+    monkeypatch.setattr(judging.Judge, "_compute", measured)
     space = [Family("swap", SWAP.steps, {"0.k": (5, 12)})]
     found = tune(table, max_risk=0.3, space=space, search_rows=200, random_state=2)
     assert found.chosen.label == "swap k=12"
@@ -165,7 +165,7 @@ def test_a_plan_that_misses_the_limit_with_everybody_is_passed_over(table, monke
 
 def test_stopped_and_started_again_it_ends_the_same(table, tmp_path, monkeypatch):
     whole = tune(table, max_risk=0.2, space=SMALL, folder=tmp_path / "whole")
-    real, count = judging.Judge._measured, []
+    real, count = judging.Judge._compute, []
 
     def killed(self, *given):
         count.append(1)
@@ -173,10 +173,10 @@ def test_stopped_and_started_again_it_ends_the_same(table, tmp_path, monkeypatch
             raise KeyboardInterrupt
         return real(self, *given)
 
-    monkeypatch.setattr(judging.Judge, "_measured", killed)
+    monkeypatch.setattr(judging.Judge, "_compute", killed)
     with pytest.raises(KeyboardInterrupt):
         tune(table, max_risk=0.2, space=SMALL, folder=tmp_path / "part")
-    monkeypatch.setattr(judging.Judge, "_measured", real)
+    monkeypatch.setattr(judging.Judge, "_compute", real)
     rest = tune(table, max_risk=0.2, space=SMALL, folder=tmp_path / "part")
     assert whole.computed == 5 + 3 + 1  # the plans, three fresh seeds, and everybody
     assert rest.computed == whole.computed - 3
@@ -290,8 +290,8 @@ def test_the_default_space_suits_the_table_and_every_family_is_a_plan(table):
     for family in space:
         for chosen in family.all():
             assert sh.Plan.from_dict({"steps": family.steps_with(chosen)}).steps
-    assert sum(family.size for family in space) <= 100  # so that all of it is tried, by default
-    for column, absent in (("age", "noise"), ("pay", "recode")):  # what would change nothing
+    assert sum(family.size for family in space) <= 100  # so that all of it is tried by default
+    for column, absent in (("age", "noise"), ("pay", "recode")):  # they would change nothing
         roles = sh.Roles(quasi_identifiers=[column, "city"], target="ill")
         some = {family.name for family in default_space(table.with_roles(roles))}
         assert "round" in some

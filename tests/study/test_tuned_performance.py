@@ -1,4 +1,4 @@
-"""The measure of the best configuration, as a study takes it."""
+"""The measure of the best configuration, as a study uses it."""
 
 from __future__ import annotations
 

@@ -101,9 +101,9 @@ class Outcome:
         conclusion = self.conclusion
         verdict = conclusion.sentence
         if not conclusion.findings and not conclusion.claims:
-            sizes = ("variant", "table", "measure")
-            counts = [(len(getattr(self.study, f"{part}s")), part) for part in sizes]
-            sizes = tuple(f"{count:,} {part}{'s' * (count != 1)}" for count, part in counts)
+            parts = ("variant", "table", "measure")
+            counts = [(len(getattr(self.study, f"{part}s")), part) for part in parts]
+            sizes = [f"{count:,} {part}{'s' * (count != 1)}" for count, part in counts]
             verdict = f"{sizes[0]} on {sizes[1]} with {sizes[2]}."
         if self.preset is not None:
             verdict = f"With the preset {self.preset}: {verdict[0].lower()}{verdict[1:]}"

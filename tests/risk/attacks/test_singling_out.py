@@ -210,7 +210,7 @@ def test_what_is_rarest_comes_first():
 def test_a_smaller_control_is_said(persons, control):
     few = control.keep(np.arange(len(control)) < 300)
     found = singling_out(persons, persons, control=few)
-    assert any("among 300 of them" in said for said in found.warnings)
+    assert any("300 of them" in warning for warning in found.warnings)
     assert found.value > 0.9, "as with a control of any size"
     one_column = singling_out(persons, persons, mode="univariate", known=["pay"], control=few)
     assert one_column.details["isolated_by_own_record"] > 0.9 * one_column.details["attacks"]

@@ -48,7 +48,8 @@ def by_brute_force(original, masked, comparator, units, threshold):
                 for record in new
             ]
         )
-        highest = np.isclose(scores, scores.max(), 0, 1e-10)
+        # a score can be as small as 2 ** -36, so ties are much closer than that
+        highest = np.isclose(scores, scores.max(), 0, 1e-13)
         mine = masked.row_key == key
         enough = threshold * len(names) - 1e-9
         own.append(bool((scores[mine] >= enough).any()))

@@ -1,4 +1,4 @@
-"""Tables that are fetched from their origin: read, checked by their values, kept, or asked for."""
+"""Tables that are fetched from their origin: read, checked by their values, and kept."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ rdata = pytest.importorskip("rdata", reason="the extra 'study' is not installed"
 
 
 def save(file, **frames):
-    """What R's ``save`` writes of some data frames."""
+    """What R's ``save`` writes for some data frames."""
     rdata.write_rda(file, {name: pd.DataFrame(columns) for name, columns in frames.items()})
 
 
 @pytest.fixture
 def origin(tmp_path, monkeypatch):
-    """The study with small tables, which are kept in a folder of this machine."""
+    """The study with small tables that are kept in a folder of this machine."""
     home = tmp_path / "home"
     monkeypatch.setenv("SCIKIT_LEARN_DATA", str(home))
     monkeypatch.delenv("SHOAL_DATA", raising=False)
@@ -56,7 +56,7 @@ def test_tables_are_fetched_once_checked_and_found_by_the_study(origin):
     assert source.file() == found[0].file
     for file in origin.glob("*.rda"):
         file.unlink()
-    assert fetch_tables("swap-correlations") == found  # nothing is asked for twice
+    assert fetch_tables("swap-correlations") == found  # nothing is requested twice
 
 
 @pytest.mark.parametrize("what", ["another frame", "a part of it", "no file of R", "nothing"])

@@ -83,7 +83,7 @@ def test_whoever_says_so_gets_these_names(tmp_path: Path) -> None:
         sh.read(path, header=False)
     frame = pl.DataFrame({"a": [1]})
     frame.write_parquet(tmp_path / "people.parquet")
-    with pytest.raises(ReadError, match=r"not apply to .*'header'"):
+    with pytest.raises(ReadError, match="'header' does not apply to"):
         sh.read(tmp_path / "people.parquet", header=True)
 
 

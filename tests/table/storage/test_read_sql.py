@@ -133,7 +133,7 @@ def test_files_that_are_no_database(tmp_path: Path, scheme: str) -> None:
 
 
 def test_options_of_files_do_not_fit(sqlite: str) -> None:
-    with pytest.raises(ReadError, match="not apply to a database: 'delimiter'"):
+    with pytest.raises(ReadError, match="option 'delimiter' does not apply to a database"):
         read_frame(sqlite, query="SELECT 1 AS a", delimiter=",")
 
 

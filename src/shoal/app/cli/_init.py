@@ -66,7 +66,7 @@ def init(
         return
     _show(plan, out)
     for note in suggestion.notes:
-        if "unit" in note or "Are they missing?" in note:
+        if "unit" in note or "a missing value?" in note:
             ui.say(note, style="yellow")
     _show_hierarchies(plan.hierarchies)
     ui.heading("Next: check the roles in the plan, then")

@@ -97,8 +97,8 @@ def _on_tables(study: Study, sources: Sequence[TableSource], preset: str) -> Stu
 
 def _conclude(results: Results) -> Conclusion:
     cells = _PAPER["cells"]
-    found = {p: cells[p[0]] * v for p, v in results.by("table", "family", "k").items()}
-    means = _means(found)
+    differences = {p: cells[p[0]] * v for p, v in results.by("table", "family", "k").items()}
+    means = _means(differences)
     findings = [
         Finding(f"{table}, {method}, k = {k}", printed, means[table, method, k], *tolerance)
         for table, of_methods in _PAPER["published"].items()
@@ -107,7 +107,7 @@ def _conclude(results: Results) -> Conclusion:
         if (table, method, k) in means
         for tolerance in (_tolerance(table, method, k),)
     ]
-    figures, notes = _figures(found, published=True), _PAPER["notes"]
+    figures, notes = _figures(differences, published=True), _PAPER["notes"]
     related = _PAPER["relation"] + "".join(f" ({_example(each)})" for each in findings[:1]) + "."
     return Conclusion(
         findings, _claims(means), figures, notes, terms=_PAPER["terms"], relation=related
@@ -122,14 +122,14 @@ def _example(finding: Finding) -> str:
 
 def _conclude_elsewhere(results: Results) -> Conclusion:
     """The claims on other tables, with means over the pairs of columns alone."""
-    found = results.by("table", "family", "k")
-    figures = _figures(found, published=False)
+    differences = results.by("table", "family", "k")
+    figures = _figures(differences, published=False)
     notes = _PAPER["notes_elsewhere"]
-    return Conclusion((), _claims(_means(found)), figures, notes, terms=_PAPER["terms"])
+    return Conclusion((), _claims(_means(differences)), figures, notes, terms=_PAPER["terms"])
 
 
-def _means(found: Differences) -> Means:
-    return {place: float(values.mean()) for place, values in found.items()}
+def _means(differences: Differences) -> Means:
+    return {place: float(values.mean()) for place, values in differences.items()}
 
 
 def _tolerance(table: str, method: str, k: int) -> tuple[float, bool]:
@@ -174,11 +174,11 @@ def _in_every_case(
     return True, f"in all {len(cases)} cases measured"
 
 
-def _figures(found: Differences, *, published: bool) -> dict[str, Figure]:
+def _figures(differences: Differences, *, published: bool) -> dict[str, Figure]:
     figures = {}
-    for number, table in enumerate(dict.fromkeys(table for table, _, _ in found), start=1):
+    for number, table in enumerate(dict.fromkeys(table for table, _, _ in differences), start=1):
         lines: dict[str, dict[float, Any]] = {
-            method: {k: v for (t, m, k), v in found.items() if t == table and m == method}
+            method: {k: v for (t, m, k), v in differences.items() if t == table and m == method}
             for method in _METHODS
         }
         if not all(lines.values()):

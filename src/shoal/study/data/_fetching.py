@@ -48,8 +48,8 @@ def find(
 ) -> Path | None:
     """Find a file or folder: here, next to the study, in ``SHOAL_DATA``, or among kept files."""
     places = (Path.cwd(), folder, data_folder(), data_home() / "shoal")
-    found = (place / path for place in places if place is not None)  # an absolute path stays so
-    return next((place for place in found if fits(place)), None)
+    paths = (place / path for place in places if place is not None)  # keeps an absolute path
+    return next((candidate for candidate in paths if fits(candidate)), None)
 
 
 def not_found(missing: Mapping[str, str]) -> str:
@@ -58,13 +58,13 @@ def not_found(missing: Mapping[str, str]) -> str:
     for name, reason in missing.items():
         reasons.setdefault(reason, []).append(name)
     if len(reasons) > _MOST_REASONS:
-        told = quoted(missing, len(missing))
+        names = quoted(missing, len(missing))
     else:
-        told = ", ".join(f"{quoted(names)} ({reason})" for reason, names in reasons.items())
+        names = ", ".join(f"{quoted(tables)} ({reason})" for reason, tables in reasons.items())
     subject = "The table {} was" if len(missing) == 1 else "The tables {} were"
     return (
-        f"{subject.format(told)} not found: not here, not next to the study, and not in the folder "
-        f"named by the environment variable {DATA_VARIABLE}. Put what is missing there."
+        f"{subject.format(names)} not found: not here, not next to the study, and not in the "
+        f"folder named by the environment variable {DATA_VARIABLE}. Put what is missing there."
     )
 
 
@@ -100,12 +100,12 @@ class OpenML:
 
     @property
     def label(self) -> str:
-        """What messages call it."""
+        """Its name in messages."""
         return f"set {self.number} at OpenML"
 
     @property
     def file_name(self) -> str:
-        """What the kept file is called."""
+        """The name of the kept file."""
         return f"openml-{self.number}.parquet"
 
     def write(self, path: Path) -> None:
@@ -138,13 +138,13 @@ class Folktables:
 
     @property
     def label(self) -> str:
-        """What messages call it."""
+        """Its name in messages."""
         where = ", ".join(self.states) or "all states"
         return f"{self.task} of folktables, {self.year}, {self.horizon}, {where}"
 
     @property
     def file_name(self) -> str:
-        """What the kept file is called."""
+        """The name of the kept file."""
         return "-".join((self.task, str(self.year), self.horizon, *self.states)) + ".parquet"
 
     def write(self, path: Path) -> None:
@@ -179,7 +179,7 @@ class Folktables:
             records_as_parquet(stream, columns)
 
     def _fetch(self, folder: Path, state: str) -> None:
-        """Fetch the survey's file for one state: complete, or not at all."""
+        """Fetch the survey's file for one state, completely or not at all."""
         from folktables.load_acs import initialize_and_download
 
         given = (state, str(self.year), self.horizon, "person")
@@ -213,7 +213,7 @@ def kept_file(wanted: Elsewhere) -> tuple[Path | None, str]:
 @lru_cache(maxsize=128)
 def _why_not_fetched(wanted: Elsewhere, kept: Path) -> str:
     """Fetch a table, or return why that failed; this process does not try again."""
-    part = kept.with_name(f".{os.getpid()}-{kept.name}")  # complete, or not there
+    part = kept.with_name(f".{os.getpid()}-{kept.name}")  # renamed when it is complete
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about retries
@@ -246,7 +246,7 @@ def data_home() -> Path:
 
 @contextmanager
 def _silent_and_unseeded() -> Iterator[None]:
-    """folktables prints what it fetches, and seeds the generator that all of Python shares."""
+    """Hide what folktables prints, and restore Python's shared generator, which it seeds."""
     state = random.getstate()
     try:
         with redirect_stdout(io.StringIO()):

@@ -55,8 +55,8 @@ class Origin:
 def fetch(name: str, path: str, origin: Origin) -> Path:
     """Make the file of a table from its origin.
 
-    If the origin's own file already lies in the table's folder, it is used: a machine without a
-    network can get it that way.
+    If the origin's own file already lies in the table's folder, it is used, so that it also works
+    on a machine without a network.
     """
     target = kept_folder() / path
     own = target.with_name(origin.file_name)
@@ -92,7 +92,7 @@ def _downloaded(name: str, origin: Origin, own: Path) -> bytes:
 
 
 def _columns_of(name: str, content: bytes, origin: Origin) -> dict[str, list[Any]]:
-    """The columns of the study, if they are the ones it was made with."""
+    """The columns of the study, if their values are those that the study was made with."""
     for frame in _frames_in(content):
         if set(origin.columns) <= set(frame.columns):
             columns = {column: _whole(frame[column].tolist()) for column in origin.columns}
@@ -116,7 +116,7 @@ def _frames_in(content: bytes) -> list[Any]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             found = rdata.conversion.convert(rdata.parser.parse_data(content))
-    except Exception:  # a damaged file makes the parser fail in any way
+    except Exception:  # a damaged file can raise any error in the parser
         return []
     return [value for value in found.values() if hasattr(value, "columns")]
 

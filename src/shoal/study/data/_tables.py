@@ -53,7 +53,7 @@ _ORIGINS = ("path", "openml", "folktables", "scikit_learn")
 
 
 def _names(words: str = "a list of names", known: Sequence[str] = ()) -> Fits:
-    """A list of names, or of some names only."""
+    """A list of names, or of known names only."""
 
     def accepts(value: Any) -> bool:
         listed = isinstance(value, Sequence) and not isinstance(value, (str, bytes))
@@ -86,7 +86,7 @@ class TableSource(Parametrized):
         The target's name at OpenML, if it differs from the name here.
     folktables : {"ACSIncome", "ACSPublicCoverage", "ACSMobility", "ACSEmployment", \
 "ACSTravelTime"}, optional
-        A task of folktables on the American Community Survey; it is fetched and kept too.
+        A task of folktables on the American Community Survey; it is also fetched and kept.
     year : int, optional
         The year of the survey; default: 2018.
     horizon : {"1-Year", "5-Year"}, optional
@@ -108,7 +108,7 @@ class TableSource(Parametrized):
     rows : int, optional
         The number of rows to take. A public hash chooses them, always the same ones.
     held_out : float, optional
-        The share of these rows that is put aside before masking. Measures with the option
+        The share of these rows that is held out before masking. Measures with the option
         ``holdout = true`` or ``control = true`` get these rows.
     only : tuple of str
         The columns to take; default: all.
@@ -205,7 +205,7 @@ class TableSource(Parametrized):
         return self.load_divided(folder)[0]
 
     def load_divided(self, folder: Path | None = None) -> tuple[Table, Table | None]:
-        """The table to mask, and the rows put aside, which stay unmasked."""
+        """The table to mask, and the held-out rows, which stay unmasked."""
         table = self._load(folder)
         if self.held_out is None:
             return table.with_roles(self._roles_of(table)), None
@@ -214,19 +214,19 @@ class TableSource(Parametrized):
             owned = table.with_roles(Roles(unit=self.roles.unit, household=self.roles.household))
         apart = drawn_whole(owned, self.held_out, "held out")
         kept = table.keep(~apart)
-        roles = self._roles_of(kept)  # a rule sees what is masked, and nothing else
+        roles = self._roles_of(kept)  # a rule only looks at the rows to mask
         return kept.with_roles(roles), table.keep(apart).with_roles(roles)
 
     def row_count(self, folder: Path | None = None) -> int:
-        """The number of rows, including those put aside."""
+        """The number of rows, including those held out."""
         return len(self._load(folder))
 
     def _load(self, folder: Path | None) -> Table:
         file = self.file(folder)
         table = _from_scikit_learn(str(self.scikit_learn)) if file is None else read(file)
-        theirs = self.openml_target
-        if theirs in table.columns and self.target not in (None, *table.columns):
-            table = renamed(table, {str(theirs): str(self.target)})
+        original_name = self.openml_target
+        if original_name in table.columns and self.target not in (None, *table.columns):
+            table = renamed(table, {str(original_name): str(self.target)})
         absent = [name for name in (*self.only, *self.without) if name not in table.columns]
         if absent:
             raise InputError(f"The table '{self.name}' has no column {quoted(absent)}.")
@@ -312,9 +312,9 @@ def chosen_rows(rows: int, count: int, purpose: str) -> npt.NDArray[np.bool_]:
 def _from_scikit_learn(name: str) -> Table:
     from sklearn import datasets
 
-    found = getattr(datasets, f"load_{name}")()
-    values = np.column_stack((found.data, found.target))
-    return Table(frame_of_array(values, [*map(str, found.feature_names), "target"]))
+    data = getattr(datasets, f"load_{name}")()
+    values = np.column_stack((data.data, data.target))
+    return Table(frame_of_array(values, [*map(str, data.feature_names), "target"]))
 
 
 _ENDINGS = (".parquet", ".csv", ".tsv", ".feather", ".arrow")
@@ -356,7 +356,7 @@ def tables_at(
     >>> [(one.name, one.target) for one in tables_at(f"{folder}/people.csv", target="ill")]
     [('people', 'ill')]
     """
-    said: dict[str, Any] = {
+    declared: dict[str, Any] = {
         "target": target,
         "without": list(without) or None,
         "hierarchies": None if hierarchies is None else _absolute(os.fspath(hierarchies)),
@@ -364,17 +364,17 @@ def tables_at(
     if quasi_identifiers or sensitive:
         secret = list(sensitive) or ([] if target is None else [target])
         roles = Roles(quasi_identifiers=quasi_identifiers, sensitive=secret)
-        said["roles"] = roles.to_dict()
-    said = {part: value for part, value in said.items() if value is not None}
+        declared["roles"] = roles.to_dict()
+    declared = {part: value for part, value in declared.items() if value is not None}
     place = Path(path)
     if place.suffix == ".toml":
-        if said:
+        if declared:
             raise InputError(
                 f"The file '{path}' declares the roles of its tables; write them there, not in the "
                 "call."
             )
         return _listed_in(place)
-    return sources_of({"folder" if place.is_dir() else "path": os.fspath(place), **said})
+    return sources_of({"folder" if place.is_dir() else "path": os.fspath(place), **declared})
 
 
 def sources_of(entry: Mapping[str, Any], folder: Path | None = None) -> list[TableSource]:
@@ -385,9 +385,9 @@ def sources_of(entry: Mapping[str, Any], folder: Path | None = None) -> list[Tab
     for part in ("name", *_ORIGINS):
         if part in common:
             raise PlanError(f"A folder of tables cannot have '{part}'; list the tables one by one.")
-    beside = None if folder is None else folder / str(entry["folder"])
-    inside = beside if beside is not None and beside.is_dir() else find(str(entry["folder"]))
-    paths = sorted(inside.iterdir()) if inside is not None and inside.is_dir() else []
+    near = None if folder is None else folder / str(entry["folder"])  # next to the study
+    place = near if near is not None and near.is_dir() else find(str(entry["folder"]))
+    paths = sorted(place.iterdir()) if place is not None and place.is_dir() else []
     tables = [path for path in paths if path.suffix in _ENDINGS]
     if not tables:
         raise InputError(

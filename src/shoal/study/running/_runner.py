@@ -1,7 +1,7 @@
-"""Running a study: only tasks without a result, on all cores, and with nothing lost.
+"""Running a study: only tasks without a result, on all cores, without losing results.
 
-A worker gets a cell: one masked table with all its measures, so that it is masked once. The store
-keeps tasks: one measure of a cell, which is on disk before the next begins.
+A worker gets a cell: one masked table with all its measures, so that it is masked only once. The
+store keeps tasks: one measure of a cell, which is on disk before the next task starts.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def run(
 
     Each worker has one thread. Results are stored in the folder, where a stopped study resumes.
     """
-    keys = keys_of(study)  # before a folder is made: it raises if the study is wrong
+    keys = keys_of(study)  # before the folder is created: it raises if the study is wrong
     store = Store(folder)
     if retry:
         store.forget_failed(keys.values())
@@ -96,16 +96,16 @@ def run(
         outcomes = on_a_cluster(measure_elsewhere, away, backend=backend, jobs=jobs, lost=_lost)
     with store.kept_open(), closing(outcomes):
         for results in outcomes:
-            if backend != "loky":  # workers elsewhere may not see the folder; one writer is enough
+            if backend != "loky":  # other machines may not see the folder; one writer is enough
                 store.write(*results)
             done += len(results)
             if progress:
                 progress(
                     _progress_label(done, total, time.monotonic() - began), done / max(total, 1)
                 )
-    found = store.read(keys.values()).values()
-    failed = sum(result.status == "failed" for result in found)
-    return Run(len(set(keys.values())), len(found) - failed, failed, done, done < total)
+    stored = store.read(keys.values()).values()
+    failed = sum(result.status == "failed" for result in stored)
+    return Run(len(set(keys.values())), len(stored) - failed, failed, done, done < total)
 
 
 def _open_cells(
@@ -136,7 +136,7 @@ def _open_cells(
 
 @dataclass(frozen=True)
 class _Masked:
-    """A masked table, with what else measures may ask for."""
+    """A masked table, with the other tables that measures may need."""
 
     source: TableSource
     folder: Path | None
@@ -151,10 +151,10 @@ class _Masked:
         return cls(cell.table, folder, original, *masked)
 
     def options(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """The options of a measure, with words replaced by what only the runner has.
+        """The options of a measure, with words replaced by what they stand for.
 
-        ``population = true`` is everyone in the table, sampled or not, as coarse as the release.
-        For the other words see :func:`concrete_options`.
+        ``population = true`` is everyone in the table, sampled or not, at the levels of the
+        release. For the other words see :func:`concrete_options`.
         """
         options = concrete_options(given, self.source, self.folder)
         if options.get("population") is True:
@@ -181,13 +181,13 @@ def measure_cell(
     began = time.perf_counter()
     results = []
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a study measures what these warn about
+        warnings.simplefilter("ignore")  # a study measures the risks that they warn about
         try:
             masked = _Masked.of(cell, folder)
             reason = None
         except KeyboardInterrupt:
             raise
-        except BaseException as error:  # recorded, a library's panic too; the other tasks go on
+        except BaseException as error:  # recorded, even a library's panic; other tasks continue
             reason = _reason(error)
         masking = time.perf_counter() - began
         for measure, key in todo:
@@ -208,15 +208,15 @@ def measure_cell(
 def _for_elsewhere(
     work: Iterator[Work], study: Study, until: float | None
 ) -> Iterator[tuple[Any, ...]]:
-    """The work with paths as they were found here: a worker has its own folder and environment."""
+    """The work with the paths found here: a worker has a different folder and environment."""
     folder = (study.folder or Path()).resolve()
-    found = {}
+    placed_sources = {}
     for source in study.tables:
         file = source.file(study.folder)
         placed = replace(source, path=None if file is None else str(file.resolve()))
-        found[source.name] = placed, source.fingerprint(study.folder)
+        placed_sources[source.name] = placed, source.fingerprint(study.folder)
     for cell, todo in work:
-        source, data = found[cell.table.name]
+        source, data = placed_sources[cell.table.name]
         yield replace(cell, table=source), todo, folder, data, until
 
 
@@ -227,7 +227,7 @@ def measure_elsewhere(
     data: str,
     until: float | None,
 ) -> list[Result]:
-    """The same on a worker of a cluster: with one thread, if it has the same table."""
+    """Like :func:`measure_cell`, on a worker of a cluster: with one thread and the same table."""
     with threadpool_limits(1):
         absent = _absent(cell.table, data)
         if absent is not None:
@@ -268,16 +268,16 @@ def _measured(measure: MeasureSpec, key: str, masked: _Masked, masking: float) -
     began = time.perf_counter()
     try:
         options = masked.options(measure.options)
-        found = study_measures()[measure.measure].take(masked.original, masked.table, **options)
+        value = study_measures()[measure.measure].take(masked.original, masked.table, **options)
     except KeyboardInterrupt:
         raise
-    except BaseException as error:  # recorded, a library's panic too; the other tasks go on
+    except BaseException as error:  # recorded, even a library's panic; other tasks continue
         return Result(key, "failed", reason=_reason(error), seconds=time.perf_counter() - began)
-    seconds, told = time.perf_counter() - began, found.to_dict()
-    facts = {part: told[part] for part in ("interval", "baseline", "direction", "details")}
+    seconds, plain = time.perf_counter() - began, value.to_dict()
+    facts = {part: plain[part] for part in ("interval", "baseline", "direction", "details")}
     # what the steps report, for example the levels of a generalization
     facts["steps"] = [{"method": step.method, **step.facts} for step in masked.steps]
-    return Result(key, "done", found.value, {**facts, "masking": masking}, seconds=seconds)
+    return Result(key, "done", value.value, {**facts, "masking": masking}, seconds=seconds)
 
 
 def _reason(error: BaseException) -> str:
@@ -286,7 +286,7 @@ def _reason(error: BaseException) -> str:
 
 
 def _progress_label(done: int, total: int, seconds: float) -> str:
-    """How far a run is, and how long the rest takes at this pace."""
+    """The progress of a run, and the remaining time at this pace."""
     label = f"{done:,} of {total:,} tasks"
     if not 0 < done < total:
         return label

@@ -44,7 +44,7 @@ _PATIENCE = 60.0  # seconds that a worker waits for another's write
 
 
 def key_of(parts: Mapping[str, Any]) -> str:
-    """The hash that names a task: of its parts as JSON, in one order."""
+    """The hash that names a task: that of its parts as sorted JSON."""
     text = json.dumps(parts, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(text.encode("utf-8")).hexdigest()
 
@@ -76,7 +76,7 @@ class Store:
         with suppress(OSError):  # the database reports better what is wrong with the folder
             (self.folder / _FILE).touch(mode=0o600, exist_ok=False)
         with self._connected() as connection:
-            connection.execute("PRAGMA journal_mode = WAL")  # readers and writers side by side
+            connection.execute("PRAGMA journal_mode = WAL")  # readers and writers at the same time
             connection.execute(_SCHEMA)
 
     @contextmanager
@@ -87,7 +87,7 @@ class Store:
                 connection.execute("PRAGMA synchronous = NORMAL")
                 with connection:
                     yield connection
-        except sqlite3.OperationalError as cause:  # a full disk, no right to write, another table
+        except sqlite3.OperationalError as cause:  # full disk, no write permission, another table
             raise InputError(
                 f"The results of the study in '{self.folder.name}' cannot be read or written: "
                 f"{cause}. {_FILE} stays as it is. Fix this and run again, or choose another "
@@ -102,7 +102,7 @@ class Store:
 
     @contextmanager
     def kept_open(self) -> Iterator[None]:
-        """Meanwhile, a writer that closes does not have to tidy up: it is not the last."""
+        """Keep a connection open, so that other writers do not clean up when they close."""
         with self._connected() as connection:
             connection.execute("SELECT 1 FROM results LIMIT 1").fetchall()
             yield
@@ -113,8 +113,9 @@ class Store:
         for one in results:
             value = None if math.isnan(one.value) else float(one.value)
             facts = json.dumps(_finite(one.facts), sort_keys=True, ensure_ascii=False)
-            told = (one.reason, float(one.seconds), time.time())
-            rows.append((one.key, one.status, value, facts, *told))
+            rows.append(
+                (one.key, one.status, value, facts, one.reason, float(one.seconds), time.time())
+            )
         with self._connected() as connection:
             connection.executemany("INSERT OR REPLACE INTO results VALUES (?,?,?,?,?,?,?)", rows)
 
@@ -146,7 +147,7 @@ class Store:
 
 
 def _finite(value: Any) -> Any:
-    """Facts as JSON can hold them: what is not a finite number is null."""
+    """Facts in a form that JSON can hold: numbers that are not finite become null."""
     if isinstance(value, Mapping):
         return {str(name): _finite(each) for name, each in value.items()}
     if isinstance(value, (list, tuple)):
@@ -197,13 +198,13 @@ def keys_of(study: Study) -> dict[tuple[str, str, int, str], str]:
 @cache
 def library_versions() -> Mapping[str, str]:
     """The versions of the installed libraries that results depend on."""
-    found = {}
+    versions = {}
     for name in _LIBRARIES:
         try:
-            found[name] = version(name)
+            versions[name] = version(name)
         except PackageNotFoundError:
             continue
-    return found
+    return versions
 
 
 def hashes_of_named_files(value: Any, folder: Path | None) -> dict[str, str]:
@@ -227,6 +228,6 @@ def _content(text: str, folder: Path | None) -> str | None:
         try:
             if (place / text).is_file():
                 return content_hash(place / text)
-        except (OSError, ValueError):  # too long for a name, or with signs that no name has
+        except (OSError, ValueError):  # too long for a name, or with characters no name has
             continue
     return None

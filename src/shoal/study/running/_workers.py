@@ -41,7 +41,7 @@ class Dask:
         self._seen = time.monotonic()
 
     def room(self) -> int:
-        """One per thread: a task that waits on a worker would also be blamed for its death."""
+        """One task per thread: a waiting task would also be blamed if its worker dies."""
         threads = sum(self._client.nthreads().values())
         if threads:
             self._seen = time.monotonic()
@@ -79,7 +79,7 @@ def dask() -> Iterator[Cluster]:
     try:
         yield Dask(client, executor)
     finally:
-        executor.shutdown(wait=False)  # do not start what is no longer wanted
+        executor.shutdown(wait=False)  # do not start tasks that are no longer needed
         if is_ours:
             client.close()
 
@@ -120,7 +120,7 @@ class Spark:
         self._tag = f"shoal-study-{uuid.uuid4().hex}"
 
     def room(self) -> int:
-        """How many tasks the executors took at once when the study began."""
+        """How many tasks the executors ran at once when the study started."""
         return self._room
 
     def submit(self, begin: Begin, *given: Any) -> Future[Any]:
@@ -145,7 +145,7 @@ class Spark:
         return "Job aborted due to stage failure" in str(error)
 
     def close(self) -> None:
-        """Stop what still runs, and wait for it to stop."""
+        """Stop running tasks and wait until they end."""
         self._threads.shutdown(wait=False, cancel_futures=True)
         self._session.interruptTag(self._tag)
         self._threads.shutdown()
@@ -162,9 +162,9 @@ def spark(jobs: int | None) -> Iterator[Cluster]:
     is_ours = session is None
     if session is None:
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-        wanted = SparkSession.builder.appName("shoal study")
-        # one bar for the study is enough, and its tasks are what it counts
-        session = wanted.config("spark.ui.showConsoleProgress", "false").getOrCreate()
+        builder = SparkSession.builder.appName("shoal study")
+        # the study shows its own progress bar, which counts tasks
+        session = builder.config("spark.ui.showConsoleProgress", "false").getOrCreate()
     try:
         cluster = Spark(session, jobs)
         try:
@@ -182,7 +182,7 @@ Cluster = Dask | Spark
 
 BACKENDS = ("loky", "dask", "spark")
 
-#: A cell, its measures with their keys, and what else a worker needs.
+#: A cell, its measures with their keys, and the other arguments of a worker.
 Piece = tuple[Any, ...]
 
 _PINNED = ("POLARS_MAX_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
@@ -196,7 +196,7 @@ _LOST = (
 def on_this_machine(
     call: Callable[..., Any], tasks: Iterator[Piece], jobs: int | None
 ) -> Generator[Any, None, None]:
-    """What the calls return, in the order in which they end."""
+    """The results of the calls, in the order in which they end."""
     import joblib
 
     settings = {
@@ -209,20 +209,20 @@ def on_this_machine(
     with _one_thread_each(), joblib.parallel_config("loky", **settings):
         parallel = joblib.Parallel(return_as="generator_unordered", pre_dispatch="2*n_jobs")
         with ExitStack() as stack:
-            with _deaf_workers():
+            with _workers_without_signals():
                 begun = parallel(joblib.delayed(call)(*task) for task in tasks)
                 stack.enter_context(closing(begun))
             yield from begun
 
 
-@functools.cache  # workers are used again only if they began with the same function
+@functools.cache  # joblib reuses workers only if they started with the same function
 def _ending_with(parent: int, at_once: bool) -> Callable[[], None]:
-    """What a worker does first, so that it does not live longer than the process that started it.
+    """A worker's first function: it makes the worker end together with its parent process.
 
-    Linux ends it at once, even inside a kernel. Elsewhere it looks each second whether its parent
-    is still there. Linux would also end it with the thread that started it, so that one which
-    may end before the process does not ask for that. It is sent as it is, since a function of a
-    module would import Shoal before it can look.
+    Linux ends the worker at once, even inside a kernel. On other systems, the worker checks every
+    second whether its parent still runs. Linux would also end it with the thread that started it,
+    so a thread that may end before its process does not use this. The function is sent by value,
+    because a function of a module would import Shoal before it can check.
     """
 
     def begin() -> None:
@@ -249,16 +249,16 @@ def _ending_with(parent: int, at_once: bool) -> Callable[[], None]:
 
 
 @contextmanager
-def _deaf_workers() -> Iterator[None]:
-    """Workers that start here do not hear ctrl-C or a hang-up, which a terminal sends to all.
+def _workers_without_signals() -> Iterator[None]:
+    """Workers that start here ignore ctrl-C and a hang-up, which a terminal sends to all processes.
 
-    They inherit what their parent does not listen to while it starts them. It gets a signal of
-    that moment when they have started, and then ends them itself.
+    They inherit the signals that their parent blocks while it starts them. The parent receives such
+    a signal once they have started, and then ends them itself.
     """
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    resource_tracker.ensure_running()  # to start it later would let signals through
+    resource_tracker.ensure_running()  # starting it later would unblock the signals
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGHUP})
     try:
         yield
@@ -289,12 +289,12 @@ def on_a_cluster(
     jobs: int | None,
     lost: Callable[[Piece, str], Any],
 ) -> Generator[Any, None, None]:
-    """What the calls return, in the order in which they end.
+    """The results of the calls, in the order in which they end.
 
-    For a call whose workers died, ``lost`` makes the result from the call and the reason.
+    If the workers of a call died, ``lost`` makes its result from the call and the reason.
     """
     task = next(tasks, None)
-    if task is None:  # nothing to do is no reason to start a cluster
+    if task is None:  # do not start a cluster without tasks
         return
     chosen: AbstractContextManager[Cluster] = dask() if backend == "dask" else spark(jobs)
     begin = _beginning(__version__)
@@ -317,17 +317,17 @@ def on_a_cluster(
                 if error is not None and cluster.died(error):
                     yield lost(task_of_it, _LOST)
                     continue
-                refusal, found = each.result()
+                refusal, result = each.result()
                 if refusal is not None:
                     raise InputError(refusal)
-                yield found
+                yield result
 
 
 def _beginning(version: str) -> Begin:
-    """What a worker does first, sent as it is, since a function of a module would import it.
+    """A worker's first function, sent by value: a function of a module would import the module.
 
-    polars counts its threads when it is imported, and the worker may have no Shoal to import, or
-    another one, whose results are not those of this one.
+    polars sets its number of threads when it is imported. The worker may lack Shoal, or have
+    another version whose results differ.
     """
 
     def begin(work: bytes) -> tuple[str | None, Any]:
@@ -369,15 +369,15 @@ def retry_broken_pool(
     pieces: Iterator[Piece],
     store: Store,
 ) -> Generator[list[Result], None, None]:
-    """What ``start`` makes of the pieces, though a process may die on the way.
+    """The results of ``start``, even if a process dies.
 
-    A dying process takes the others of its pool with it, and the cause stays unknown. So the
-    pieces in flight are tried again, each alone. A task that kills its process again is recorded
-    as failed, and all others go on.
+    A dying process ends its whole pool, and the cause is unknown. The pieces in progress are
+    therefore tried again, one at a time. A task that kills its process again is recorded as failed,
+    and all others continue.
     """
     from joblib.externals.loky.process_executor import BrokenProcessPool
 
-    def noted(begun: dict[str, Piece]) -> Iterator[Piece]:
+    def recorded(begun: dict[str, Piece]) -> Iterator[Piece]:
         for piece in pieces:
             begun.update(dict.fromkeys((key for _, key in piece[1]), piece))
             yield piece
@@ -385,7 +385,7 @@ def retry_broken_pool(
     while True:
         begun: dict[str, Piece] = {}
         try:
-            for results in start(noted(begun)):
+            for results in start(recorded(begun)):
                 for result in results:
                     begun.pop(result.key, None)
                 yield results

@@ -1,4 +1,4 @@
-"""Plans judged on both sides: masked, attacked, and learnt from."""
+"""The judge of plans: it masks with a plan, attacks the result, and measures its utility."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from shoal.workflow._plan import in_released_domain
 from shoal.workflow._require import Requirement, make_claim
 
 #: A measure by name, with its options.
-Asked = tuple[str, dict[str, Any]]
+MeasureChoice = tuple[str, dict[str, Any]]
 
 
 @dataclass(frozen=True)
-class Judged:
+class Judgment:
     """The risk and utility of a plan; no utility if it was not asked for or not worth measuring."""
 
     risk: Measurement | None = None
@@ -53,15 +53,15 @@ class Judge:
         people: Table,
         *,
         goal: Goal,
-        risk: Asked,
-        utility: Asked,
+        risk: MeasureChoice,
+        utility: MeasureChoice,
         require: Sequence[Requirement] = (),
         store: Store | None = None,
     ) -> None:
         self.people, self.goal, self.store = people, goal, store
         self.risk, self.utility, self.require = risk, utility, tuple(require)
         self.computed = 0
-        self._known: dict[str, Judged] = {}  # a search may propose the same plan again
+        self._known: dict[str, Judgment] = {}  # a search may propose the same plan again
         self._depends = {
             "shoal": __version__,
             "libraries": library_versions(),
@@ -73,10 +73,10 @@ class Judge:
         }
 
     def check_utility(self) -> None:
-        """Raise if the utility of the original cannot be measured: no plan would fix that."""
+        """Raise if the utility of the original cannot be measured; no plan could then help."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            self._useful(self.people)
+            self._utility_of(self.people)
 
     def judged(
         self,
@@ -85,7 +85,7 @@ class Judge:
         seed: int,
         with_utility: bool = True,
         holdout: Table | None = None,
-    ) -> Judged:
+    ) -> Judgment:
         """Risk and utility of a plan under a seed; stored, so that a stopped search can resume."""
         key = key_of(
             {
@@ -97,68 +97,68 @@ class Judge:
                 "holdout": None if holdout is None else fingerprint(holdout),
             }
         )
-        kept = {} if self.store is None or key in self._known else self.store.read([key])
-        if key in kept:
-            risk, utility = (_measurement(kept[key].facts.get(x)) for x in ("risk", "utility"))
-            self._known[key] = Judged(risk, utility, kept[key].reason)
+        stored = {} if self.store is None or key in self._known else self.store.read([key])
+        if key in stored:
+            risk, utility = (_measurement(stored[key].facts.get(x)) for x in ("risk", "utility"))
+            self._known[key] = Judgment(risk, utility, stored[key].reason)
         if key not in self._known:
             began = time.perf_counter()
-            found = self._known[key] = self._measured(steps, seed, with_utility, holdout)
+            new = self._known[key] = self._compute(steps, seed, with_utility, holdout)
             self.computed += 1
             if self.store is not None:
-                value = math.nan if found.risk is None else found.risk.value
+                value = math.nan if new.risk is None else new.risk.value
                 seconds = time.perf_counter() - began
-                status: Status = "done" if found.reason is None else "failed"
-                self.store.write(Result(key, status, value, found.to_dict(), found.reason, seconds))
+                status: Status = "done" if new.reason is None else "failed"
+                self.store.write(Result(key, status, value, new.to_dict(), new.reason, seconds))
         return self._known[key]
 
-    def _measured(
+    def _compute(
         self,
         steps: Sequence[Mapping[str, Any]],
         seed: int,
         with_utility: bool,
         holdout: Table | None,
-    ) -> Judged:
+    ) -> Judgment:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the attack measures what these warn about
+            warnings.simplefilter("ignore")  # the attack measures the risks that they warn about
             try:
                 plan = seeded(steps, seed)
                 masked, records = plan.apply(self.people)
-                risk = self._taken(self.risk, masked)
-                missed = self._missed(records, masked)
+                risk = self._measure(self.risk, masked)
+                missed = self._missed_requirement(records, masked)
                 if missed is not None or not with_utility or self.goal.is_hopeless(risk.value):
-                    return Judged(risk, None, missed)
-                return Judged(risk, self._useful(masked, holdout))
+                    return Judgment(risk, None, missed)
+                return Judgment(risk, self._utility_of(masked, holdout))
             except ShoalError as error:
-                return Judged(reason=str(error))
+                return Judgment(reason=str(error))
             except Exception as error:  # a library's message may quote a cell
-                return Judged(reason=type(error).__name__)
+                return Judgment(reason=type(error).__name__)
 
-    def _missed(self, records: Sequence[StepRecord], masked: Table) -> str | None:
+    def _missed_requirement(self, records: Sequence[StepRecord], masked: Table) -> str | None:
         """The requirement that the masked table does not satisfy, in words."""
         served = functools.partial(in_released_domain, records)
         for requirement in self.require:
             if isinstance(requirement, Limit) and requirement.measure == self.risk[0]:
-                continue  # judged by the interval, and by the limit that was given
-            # a trial may be seeded: the release is drawn again
+                continue  # the goal judges it, with its own limit and the whole interval
+            # a trial may use a seed, because the release is drawn again
             claim = make_claim(requirement, masked, self.people, served=served, accept_seed=True)
             if not claim.holds:
                 return f"it does not satisfy {claim.key}, which the plan requires"
         return None
 
-    def _useful(self, masked: Table, holdout: Table | None = None) -> Measurement:
-        """The utility, tested on people held out where the measure tests models."""
+    def _utility_of(self, masked: Table, holdout: Table | None = None) -> Measurement:
+        """The utility, tested on held-out people if the measure tests models."""
         info = discover_all_measures()[self.utility[0]]
         more = {} if holdout is None or "holdout" not in info.options else {"holdout": holdout}
-        return as_utility(self._taken(self.utility, masked, **more), info.limits)
+        return as_utility(self._measure(self.utility, masked, **more), info.limits)
 
-    def _taken(self, asked: Asked, masked: Table, **more: Any) -> Measurement:
-        name, options = asked
+    def _measure(self, choice: MeasureChoice, masked: Table, **more: Any) -> Measurement:
+        name, options = choice
         return discover_all_measures()[name].take(self.people, masked, **options, **more)
 
 
 def as_utility(found: Measurement, limits: tuple[float, float]) -> Measurement:
-    """A loss as what is left: 1 if nothing is lost, 0 if everything is; a utility as it is.
+    """A loss as a utility: 1 if nothing is lost, 0 if everything is; a utility stays as it is.
 
     Examples
     --------
@@ -193,7 +193,7 @@ def seeded(steps: Sequence[Mapping[str, Any]], seed: int) -> Plan:
 
 
 def _measurement(facts: Mapping[str, Any] | None) -> Measurement | None:
-    """A measurement from what was kept of it."""
+    """A measurement from its stored facts."""
     if facts is None:
         return None
     interval, value = facts.get("interval"), facts["value"]

@@ -15,7 +15,7 @@ from shoal.parameters import Integer, Real, checked
 from shoal.study._statistics import pareto_front
 from shoal.study.data._tables import drawn_whole
 from shoal.study.running._store import Store
-from shoal.study.tuning._judge import Judge, Judged
+from shoal.study.tuning._judge import Judge, Judgment
 from shoal.study.tuning._tuning import Goal, Tried, Tuning
 from shoal.table import Table, check_table
 from shoal.workflow import Limit, Plan, discover_all_measures
@@ -83,7 +83,7 @@ def default_space(table: Table) -> list[Family]:
     groups = tuple(k for k in _GROUP_KS if k <= most) or (2,)
     swap = {"method": "swap", "dissimilarity": "gower"}
     means = {"method": "microaggregate", "dissimilarity": "gower"}
-    # time to refine until nothing is gained, so that a busy machine finds the same
+    # enough time to refine until nothing improves, so that a busy machine finds the same result
     local = {"method": "generalize", "algorithm": "local", "seconds": 4.0}
     space = [
         Family("swap", (swap,), {"0.k": swaps}),
@@ -139,7 +139,7 @@ def try_plans(space: Sequence[Family], evaluate: Evaluate, trials: int, random_s
     sampler = optuna.samplers.TPESampler(seed=random_state, n_startup_trials=max(10, trials // 4))
     study = optuna.create_study(directions=["minimize", "maximize"], sampler=sampler)
     seen: set[str] = set()
-    for _ in range(4 * trials):  # a sampler may propose again what was tried
+    for _ in range(4 * trials):  # a sampler may propose the same plan again
         if len(seen) >= trials:
             return
         trial = study.ask()
@@ -160,7 +160,7 @@ Progress = Callable[[str, float], None]
 
 _FRESH_SEEDS = (7001, 7002, 7003)  # draws that the search has not seen
 _FINAL_SEED, _LAST_SEED = 7004, 7005
-_FINALISTS = 5  # tried again with everyone: the best of many on some people is partly luck
+_FINALISTS = 5  # tried again with everyone: the best of many plans on a sample is partly luck
 
 
 @checked
@@ -250,15 +250,15 @@ def tune(
     plan = None if plan is None else Plan.of(plan)
     _check(table, risk, utility)
     seen, unseen = searched_and_held_out(table, held_out)
-    asked: dict[str, Any] = {
+    choices: dict[str, Any] = {
         "goal": goal,
         "risk": (risk, dict(risk_options or {})),
         "utility": (utility, dict(utility_options or {})),
         "require": () if plan is None else plan.require,
     }
-    judge = whole = Judge(seen, **asked)
+    judge = whole = Judge(seen, **choices)
     if search_rows < len(seen):
-        judge = Judge(seen.keep(drawn_whole(seen, search_rows / len(seen), "searched")), **asked)
+        judge = Judge(seen.keep(drawn_whole(seen, search_rows / len(seen), "searched")), **choices)
     judge.check_utility()
     if folder is not None:
         judge.store = whole.store = Store(folder)
@@ -273,7 +273,7 @@ def tune(
 
 
 def searched_and_held_out(table: Table, held_out: float = 0.25) -> tuple[Table, Table]:
-    """The people of the search, and those held out; always the same ones."""
+    """The people of the search and the people held out; always the same ones."""
     apart = drawn_whole(table, held_out, "held out")
     return table.keep(~apart), table.keep(apart)
 
@@ -336,7 +336,7 @@ class _Search:
                 raise UnreachableLevel(
                     f"The best plan, '{one.label}', has a utility of {last.utility.value:.3g} for "
                     f"people the search never saw, below the required {goal.min_utility:g}; "
-                    f"lower min_utility, or allow more risk.{self._given_up()}"
+                    f"lower min_utility, or allow more risk.{self._main_failure()}"
                 )
             return Tuning(
                 plan=_plan_of(one, whole, given),
@@ -354,7 +354,7 @@ class _Search:
                 held_out=len(unseen),
                 computed=judge.computed + (0 if whole is judge else whole.computed),
             )
-        raise UnreachableLevel(self._nothing() + self._given_up())
+        raise UnreachableLevel(self._no_plan_found() + self._main_failure())
 
     def _stable(self) -> Iterator[Tried]:
         """The plans that stay within the limits with fresh seeds, the best first."""
@@ -368,7 +368,8 @@ class _Search:
     def _finals(self, best: Sequence[Tried]) -> list[tuple[Tried, Tried]]:
         """The best plans, tried again with everyone except those held out, the best first.
 
-        Each pair is the plan in the search and now; plans beyond the limits now are left out.
+        Each pair is the plan in the search and the plan now. Plans that are now beyond the limits
+        are left out.
         """
         pairs = []
         for one in best:
@@ -401,13 +402,13 @@ class _Search:
             text += f" {len(self.passed):,} that looked better did not."
         return text
 
-    def _nothing(self) -> str:
+    def _no_plan_found(self) -> str:
         known = [one for one in self.found if math.isfinite(one.risk)]
         if not known:
             return "No plan could run on this table."
         text = f"None of the {len(self.found):,} plans tried has {self.goal.words}"
         if self.passed:
-            text += f" ({len(self.passed):,} had in the search, but not with fresh seeds and "
+            text += f" ({len(self.passed):,} had it in the search, but not with fresh seeds and "
             text += "everyone)"
         if self.goal.max_risk is None:
             best = max(known, key=lambda one: -math.inf if math.isnan(one.utility) else one.utility)
@@ -417,7 +418,7 @@ class _Search:
             text += f"; the least risk was {least.risk:.3g}, by '{least.label}'"
         return f"{text}. Allow more risk, accept less utility, or offer other methods."
 
-    def _given_up(self) -> str:
+    def _main_failure(self) -> str:
         """The most frequent reason for rejecting a plan, as one more sentence."""
         if not self.failures:
             return ""
@@ -426,7 +427,7 @@ class _Search:
         return f" The reason for {rejected}: {reason.rstrip('.')}."
 
 
-def _tried(family: str, steps: list[dict[str, Any]], judged: Judged) -> Tried:
+def _tried(family: str, steps: list[dict[str, Any]], judged: Judgment) -> Tried:
     risk, interval = math.nan, None
     if judged.risk is not None:
         risk, interval = judged.risk.value, judged.risk.interval
@@ -434,13 +435,13 @@ def _tried(family: str, steps: list[dict[str, Any]], judged: Judged) -> Tried:
     return Tried(family, tuple(steps), risk, interval, utility)
 
 
-def _holds(goal: Goal, judged: Judged, *, whole_interval: bool = True) -> bool:
+def _holds(goal: Goal, judged: Judgment, *, whole_interval: bool = True) -> bool:
     risk = None if judged.reason is not None else judged.risk
     return risk is not None and goal.allows(risk, whole_interval=whole_interval)
 
 
 def _plan_of(one: Tried, judge: Judge, given: Plan | None) -> Plan:
-    """The plan to protect with: its steps, and the limit that it was chosen for."""
+    """The plan to protect with: its steps and the limit of the search."""
     steps = Plan.from_dict({"steps": [dict(step) for step in one.steps]}).steps
     for step in steps:
         if step.is_random:

@@ -135,7 +135,7 @@ class Tuning(Helpful):
     searched_on: int = 0
     of: int = 0
     held_out: int = 0
-    #: How many maskings were judged in this run, not taken from an earlier one.
+    #: How many maskings this run judged; others were stored by an earlier run.
     computed: int = 0
 
     @property
@@ -146,11 +146,11 @@ class Tuning(Helpful):
     @property
     def utility_name(self) -> str:
         """The utility in words, with the model and the predicted column if there are any."""
-        told = self.utility.details
-        if not {"score", "learner", "target"} <= told.keys():
+        details = self.utility.details
+        if not {"score", "learner", "target"} <= details.keys():
             return utility_title(self.measures[1])
-        score = str(told["score"]).replace("_", " ")
-        return f"the {score} of a model ({told['learner']}) that predicts '{told['target']}'"
+        score = str(details["score"]).replace("_", " ")
+        return f"the {score} of a model ({details['learner']}) that predicts '{details['target']}'"
 
     @property
     def not_told_apart(self) -> int:

@@ -76,12 +76,12 @@ class Column:
         codes: npt.NDArray[np.integer[Any]],
         domain: Domain | None = None,
     ) -> Column:
-        """Texts: in each row the label of its code; None makes it missing."""
+        """A column of texts: the label of each row's code; None makes it missing."""
         texts = encode(pl.Series(name, labels, dtype=pl.String))
         return cls(texts.at(np.asarray(codes)), () if domain is None else (domain,))
 
     def domain(self, kind: Kind) -> Domain:
-        """What each level of a column of text stands for, among values of a kind."""
+        """The meaning of each level of a text column among values of a kind."""
         scale = scale_of(kind)
         if scale not in self._domains:
             self._domains[scale] = read_domain(self.codes.texts, scale)
@@ -89,10 +89,10 @@ class Column:
 
     @property
     def own_domain(self) -> Domain:
-        """What its texts were said to stand for or, for other values, what they do as texts."""
+        """The recorded meanings of the texts or, if there are none, their plain meanings."""
         scale = scale_name(self.codes)
-        told = Domain(scale, value_meanings(scale, self.codes.texts))
-        return next(iter(self._domains.values()), told)
+        plain = Domain(scale, value_meanings(scale, self.codes.texts))
+        return next(iter(self._domains.values()), plain)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "_domains": {}}

@@ -32,7 +32,7 @@ from shoal.table.storage._text import (
     western_text,
 )
 from shoal.table.storage._types import Fields, check_recorded_names, column_of, in_recorded_type
-from shoal.table.storage.inference._dates import doubts_in_words, is_empty, read_said_dates
+from shoal.table.storage.inference._dates import doubts_in_words, is_empty, read_formatted_dates
 from shoal.table.storage.inference._infer import FIRST, Spelling, first_texts, infer_types
 
 _SAMPLE: Final = 1 << 18
@@ -154,7 +154,7 @@ def read_delimited(
     if dropped:
         texts, samples = ([each[at] for at in used] for each in (texts, samples))
         labels = [labels[at] for at in used]
-    said = read_said_dates(names, texts, options.date_formats or {}, f"'{path}'")
+    formatted = read_formatted_dates(names, texts, options.date_formats or {}, f"'{path}'")
     spelling = infer_types(
         texts,
         samples,
@@ -175,7 +175,7 @@ def read_delimited(
         decimal=spelling.decimal,
         thousands=spelling.thousands,
         skip_lines=file.skipped or options.skip_lines,
-        date_formats=said | formats or None,
+        date_formats=formatted | formats or None,
     )
     notes = _notes(file, options, spelling, names, dropped)
     return columns, Manner(found, marked=file.text.marked, notes=tuple(notes))

@@ -6,11 +6,11 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
-from shoal.errors import ReadError, quoted
+from shoal.errors import ReadError
 from shoal.hints import check_path, helpful
 from shoal.table._roles import Roles
 from shoal.table.columns._column import Column
@@ -34,8 +34,6 @@ from shoal.table.storage.labelled._release import restored
 
 if TYPE_CHECKING:
     from shoal.table._table import Table
-
-Found = TypeVar("Found", pl.DataFrame, list[Column], pl.DataFrame | list[Column])
 
 _URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")  # not the letter of a drive
 
@@ -156,8 +154,7 @@ def read_source(
         from shoal.table.storage._sql import read_sql
 
         refuse_others(given, ("query",), "a database")
-        found = _without_patterns(read_sql(source, given.get("query")), "The query")
-        return found, Manner(), NO_DICTIONARY
+        return read_sql(source, given.get("query")), Manner(), NO_DICTIONARY
     path = _file(source)
     format = check_format(given.pop("format")) if "format" in given else format_of(path)
     refuse_others([name for name in given if name == "query"], (), f"a file of format {format}")
@@ -175,7 +172,7 @@ def read_source(
         )
         return frame, Manner(reading), dictionary
     columns, manner = _read_file(path, format, reading)
-    return _without_patterns(columns, f"'{path}'"), manner, NO_DICTIONARY
+    return columns, manner, NO_DICTIONARY
 
 
 def _read_file(
@@ -249,18 +246,6 @@ def in_recorded_types(
         values = in_recorded_type(column.texts, dtypes[name], called)
         columns.append(column_of(name, values, column.labels))
     return columns
-
-
-def _without_patterns(found: Found, called: str) -> Found:
-    """Return the argument; ReadError if polars would read a column name as a pattern."""
-    names = (column.name for column in found)
-    odd = [name for name in names if name.startswith("^") and name.endswith("$")]
-    if odd:
-        raise ReadError(
-            f"{called} has column names that begin with ^ and end with $: {quoted(odd)}. Such "
-            "names are read as patterns. Rename these columns."
-        )
-    return found
 
 
 def _file(source: str | os.PathLike[str]) -> Path:

@@ -30,7 +30,7 @@ from shoal.table.storage._reading import Manner, ReadOptions
 from shoal.table.storage._types import as_text
 from shoal.table.storage.inference._dates import (
     doubts_in_words,
-    read_said_dates,
+    read_formatted_dates,
     read_spelled_dates,
 )
 from shoal.table.storage.inference._infer import first_texts, infer_types
@@ -72,7 +72,7 @@ def read_excel(path: Path, options: ReadOptions) -> tuple[pl.DataFrame, Manner]:
     check_names(named, f"'{path}'")
     texts = [str(name) for name in named]
     _read_without(columns, options.missing_values or options.only_missing_values or ())
-    said = read_said_dates(texts, columns, options.date_formats or {}, f"'{path}'")
+    formatted = read_formatted_dates(texts, columns, options.date_formats or {}, f"'{path}'")
     samples = [first_texts(one) if one.dtype == pl.String else one.head(0) for one in columns]
     formats, doubts = read_spelled_dates(columns, samples)
     notes += doubts_in_words({texts[at]: doubt for at, doubt in doubts.items()})
@@ -81,7 +81,7 @@ def read_excel(path: Path, options: ReadOptions) -> tuple[pl.DataFrame, Manner]:
         options,
         sheet=sheets[position],
         skip_lines=titles or options.skip_lines,
-        date_formats=said | {texts[at]: each for at, each in formats.items()} or None,
+        date_formats=formatted | {texts[at]: each for at, each in formats.items()} or None,
     )
     filled = frame.filter(~pl.all_horizontal(pl.all().is_null()))
     return filled, Manner(found, sheets=sheets, notes=tuple(notes))

@@ -176,7 +176,7 @@ def check_date_format(format: str) -> None:
         )
 
 
-def read_said_dates(
+def read_formatted_dates(
     names: Sequence[str], texts: list[pl.Series], formats: Mapping[str, str], called: str
 ) -> dict[str, str]:
     """Read text columns in place with the given formats; return the format of each column read.
