@@ -47,7 +47,8 @@ class NumberCodes:
 
 def says_postcode(name: str) -> bool:
     """Whether a name says that a column has postcodes."""
-    return not _POSTCODES.isdisjoint(words_of(name))
+    words = words_of(name)
+    return not _POSTCODES.isdisjoint([*words, "".join(words)])
 
 
 def number_codes(values: pl.Series) -> NumberCodes | None:
@@ -55,7 +56,8 @@ def number_codes(values: pl.Series) -> NumberCodes | None:
     kind = kind_of(values.dtype)
     if kind not in ("integer", "float") or not len(values):
         return None
-    words = set(words_of(values.name))
+    parts = words_of(values.name)
+    words = {*parts, "".join(parts)}
     postcode, classified = bool(words & _POSTCODES), bool(words & _CLASSIFICATIONS)
     if not (postcode or classified or words & _PERHAPS):
         return None

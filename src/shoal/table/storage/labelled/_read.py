@@ -58,10 +58,9 @@ def read_labelled(
     columns: list[pl.Series] = []
     facts: dict[str, Facts] = {}
     named: dict[str, str] = {}
-    tagged = _tagged(path, format, encoding, about)
     for column in frame:
         name = column.name
-        cells, why, ranges = _split(column, tagged.get(name), about, family)
+        cells, why, ranges = _split(column, about, family)
         labels = about.variable_value_labels.get(name) or {}
         columns.append(_typed(cells, about, family))
         if kept and (why is not None and why.null_count() < len(why)):
@@ -81,7 +80,7 @@ def _parsed(path: Path, format: str, encoding: str | None, **more: Any) -> tuple
     options: dict[str, Any] = {"output_format": "polars", "disable_datetime_conversion": True}
     if encoding is not None:
         options["encoding"] = encoding
-    if format in ("sav", "zsav"):
+    if format not in ("por", "xpt"):  # for those, the library does not know the reasons
         options["user_missing"] = True
     try:
         if format == "xpt" and path.stat().st_size % _RECORD:
@@ -107,29 +106,22 @@ def _parsed(path: Path, format: str, encoding: str | None, **more: Any) -> tuple
         ) from None
 
 
-def _tagged(path: Path, format: str, encoding: str | None, about: Any) -> dict[str, pl.Series]:
-    """The columns that may hold missing values with a letter, as objects."""
-    if format not in ("dta", "sas7bdat"):
-        return {}
-    numeric = [n for n, kind in about.readstat_variable_types.items() if kind != "string"]
-    if not numeric:
-        return {}
-    frame, found = _parsed(path, format, encoding, user_missing=True, usecols=numeric)
-    return {name: frame[name] for name in found.missing_user_values}
-
-
 def _split(
-    column: pl.Series, tagged: pl.Series | None, about: Any, family: Family
+    column: pl.Series, about: Any, family: Family
 ) -> tuple[pl.Series, pl.Series | None, tuple[tuple[Any, Any], ...]]:
     """A column without the values that stand for reasons, the reasons, and the declaration."""
     kind = about.readstat_variable_types[column.name]
-    cells = column.cast(pl.String if kind == "string" else pl.Float64).alias("")
+    has_letters = kind != "string" and column.dtype in (pl.Object, pl.String)
+    numbers = column
+    if has_letters:
+        numbers = pl.Series(column.to_list(), dtype=pl.Float64, strict=False)
+    cells = numbers.cast(pl.String if kind == "string" else pl.Float64).alias("")
     # these files have no other missing text than an empty one
     cells = cells.set(cells == "", None) if kind == "string" else cells.fill_nan(None)
     why: pl.Series | None = None
     ranges: tuple[tuple[Any, Any], ...] = ()
-    if tagged is not None:
-        why = _letters(tagged, cells)
+    if has_letters:
+        why = _letters(column, cells)
     elif family == "spss":
         declared = about.missing_ranges.get(column.name) or []
         ranges = tuple((one["lo"], one["hi"]) for one in declared)

@@ -153,7 +153,9 @@ def _cells(
     same = FAMILY[format] == dictionary.family
     if same and _still_fits(facts, values, shown, codes, format):
         shown = facts.format
-    labels = value_labels(column, facts, codes) if format in WITH_VALUES else {}
+    labels: dict[Any, str] = {}
+    if format in WITH_VALUES:
+        labels |= value_labels(column, facts, codes)
     if format == "dta" and values.dtype == pl.String:
         labels = {}  # Stata labels numbers only
     tags: list[str] = []
@@ -165,7 +167,7 @@ def _cells(
             why = {text.removeprefix("."): label for text, label in why.items()}
             values = _with_letters(values, reasons)
             labels = {_as_float(value): label for value, label in labels.items()}
-            labels = {**labels, **why}
+            labels |= why
         else:
             values = _with_numbers(values, reasons)
             numeric = values.dtype != pl.String
