@@ -595,7 +595,10 @@ class Table(Helpful):
         return losses(names, self._dictionary, format)
 
     def settled(self) -> Table:
-        """The table with either a value or a reason in each cell; see :func:`settled`."""
+        """The table with a value or a reason for its absence in each cell, and never both.
+
+        Reasons that were masked are dropped. InputError if a step moved values and reasons apart.
+        """
         changed = settled(self._columns, self._dictionary)
         return self._with_columns(changed) if changed else self
 
