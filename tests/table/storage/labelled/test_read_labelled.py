@@ -161,6 +161,21 @@ def test_options_of_other_formats(tmp_path):
         sh.read(tmp_path / "a.csv", missing_reasons="kept")
 
 
+def test_encodings(tmp_path):
+    """Old files of Stata do not say their encoding; those of SPSS may say a wrong one."""
+    ps.write_dta(pl.DataFrame({"a": ["Köln", "x"]}), str(tmp_path / "a.dta"), version=12)
+    assert sh.read(tmp_path / "a.dta", encoding="utf-8").frame["a"].to_list() == ["Köln", "x"]
+    ps.write_sav(pl.DataFrame({"a": ["Köln", "x"]}), str(tmp_path / "a.sav"))
+    content = (tmp_path / "a.sav").read_bytes().replace("ö".encode(), b"\xf6n")
+    (tmp_path / "b.sav").write_bytes(content)
+    with pytest.raises(ReadError, match="encoding=") as caught:
+        sh.read(tmp_path / "b.sav")
+    assert "ln" not in str(caught.value).replace(str(tmp_path), "")
+    assert sh.read(tmp_path / "b.sav", encoding="cp1252").frame["a"].to_list() == ["Könln", "x"]
+    with pytest.raises(ReadError, match="no encoding 'nonsense'"):
+        sh.read(tmp_path / "a.sav", encoding="nonsense")
+
+
 def test_an_empty_table(tmp_path):
     frame = pl.DataFrame(schema={"A": pl.Float64, "B": pl.String})
     for format in ("dta", "sav", "zsav", "por", "xpt"):

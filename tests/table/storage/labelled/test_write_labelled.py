@@ -174,6 +174,18 @@ def test_a_value_among_the_declared_ones_is_not_written_into_their_cells(tmp_pat
     assert "income_reason" in frame.columns
 
 
+def test_texts_that_are_missing_return_to_their_cells(tmp_path):
+    frame = pl.DataFrame({"job": ["baker", "NA", "smith", "baker"]})
+    labels = {"job": {"NA": "no answer", "baker": "Baker", "king": "King"}}
+    options = {"missing_ranges": {"job": ["NA"]}, "variable_value_labels": labels}
+    ps.write_sav(frame, str(tmp_path / "a.sav"), **options)
+    sh.read(tmp_path / "a.sav").write(tmp_path / "b.sav")
+    again, about = read(tmp_path / "b.sav", user_missing=True)
+    assert again.equals(frame)
+    assert about.variable_value_labels == {"job": {"NA": "no answer", "baker": "Baker"}}
+    assert about.missing_ranges == {"job": [{"lo": "NA", "hi": "NA"}]}
+
+
 # -- what a format cannot hold
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import importlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -79,31 +80,35 @@ def _parsed(path: Path, format: str, encoding: str | None, **more: Any) -> tuple
     library = pyreadstat("Reading")
     options: dict[str, Any] = {"output_format": "polars", "disable_datetime_conversion": True}
     if encoding is not None:
-        options["encoding"] = encoding
+        options["encoding"] = _known_encoding(encoding)
     if format not in ("por", "xpt"):  # for those, the library does not know the reasons
         options["user_missing"] = True
     try:
         if format == "xpt" and path.stat().st_size % _RECORD:
             raise ValueError  # the library would read the rows that are left
         return getattr(library, _READER[format])(str(path), **options, **more)
-    except UnicodeDecodeError:
-        raise ReadError(
-            f"'{path}' has text that is not in the encoding that it declares. Pass its encoding "
-            "with encoding=, such as 'cp1252'."
-        ) from None
     except MemoryError:
         raise
     except Exception as cause:  # the library's message may quote the file
-        told = "does not hold the text" if "encod" in str(cause).lower() else None
-        if told:
+        if isinstance(cause, UnicodeDecodeError) or "encoding" in str(cause):
             raise ReadError(
-                f"'{path}' has text that its encoding {told}. Pass its encoding with encoding=, "
-                "such as 'cp1252'."
+                f"'{path}' has text that is not in the encoding with which it was read. Pass its "
+                "encoding with encoding=, such as 'cp1252'."
             ) from None
         raise ReadError(
             f"'{path}' is not a {_PROGRAM[FAMILY[format]]} file of format {format}, or it is "
             "damaged or incomplete. Copy it again, or set its format with format=."
         ) from None
+
+
+def _known_encoding(name: str) -> str:
+    try:
+        codecs.lookup(name)
+    except LookupError:
+        raise ReadError(
+            f"There is no encoding {name!r}. Pass the name of one, such as 'cp1252' or 'utf-8'."
+        ) from None
+    return name
 
 
 def _split(
