@@ -9,6 +9,8 @@ import pytest
 from ..table.storage.labelled import samples
 from ..table.storage.labelled.samples import ps
 
+pytest.importorskip("pyreadstat", reason="the extra 'stats' is not installed")
+
 
 @pytest.fixture
 def source(tmp_path, monkeypatch):

@@ -1,4 +1,4 @@
-"""What no masking method leaves with the caller: a key, a group, anything that it learned."""
+"""No masking method leaves a key, a group or anything it learned with the caller."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from shoal import (
     Limit,
     Microaggregate,
     Plan,
+    Pseudonymize,
     RankSwap,
     Redraw,
     Round,
@@ -66,6 +67,7 @@ LONG_PLANS = {
     "redraw": lambda: Plan(
         [Generalize("mondrian", k=3), Redraw(LDiversity(2))], require=[LDiversity(2)]
     ),
+    "identifiers": lambda: Plan([Pseudonymize(["region"]), Round(base=5)]),
     "local": lambda: Plan(
         [Generalize("local", k=4, hierarchies={"age": Hierarchy.intervals([10, 20])}, seconds=0.1)],
         require=[KAnonymity(4), Limit("suda", at_most=1)],
@@ -95,7 +97,7 @@ LONG_PLANS = {
 
 
 def everything_of(plan):
-    """All that a plan, its steps and its requirements hold, as bytes by name."""
+    """The content of a plan, its steps and its requirements, as bytes by name."""
     parts = {"plan": plan} | {
         f"{what} {number}": one
         for what in ("steps", "require")
@@ -133,7 +135,7 @@ def test_every_method_is_asked_to_leave_its_plan_as_it_was():
 
 
 def test_a_step_that_learned_is_no_longer_as_it_was():
-    """So that the tests above can fail."""
+    """This shows that the tests above can fail."""
     plan = LONG_PLANS["groups"]()
     before = everything_of(plan)
     masked_by(plan.steps[0], survey())

@@ -1,4 +1,4 @@
-"""An engine as tests use it: what it makes of a frame, in a form that can be compared."""
+"""An engine for tests: its results for a frame, in a form that can be compared."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class EngineKind:
         return replace(self, name=name)
 
     def written(self, frame: pl.DataFrame, *, files: int = 1) -> Path:
-        """The frame as a folder of files of Parquet."""
+        """The frame as a folder of Parquet files."""
         place = self._fresh()
         size = max(1, -(-frame.height // files))
         for number, start in enumerate(range(0, frame.height, size)):
@@ -69,7 +69,8 @@ class EngineKind:
             else:
                 stream = SecretStream.from_key_hex(key)
                 masked = step.fit_transform(table.drop(withheld), stream=stream)
-                record = StepRecord(step.method, {}, removed=step.removed_, losing=step.losing_)
+                done = {"touched": step.touched_, "removed": step.removed_, "losing": step.losing_}
+                record = StepRecord(step.method, {}, **done)
             keyed = masked.frame.with_columns(pl.Series(ROW, np.array(masked.row_key)))
             return keyed.sort(ROW), record
         check_steps([step])

@@ -1,4 +1,4 @@
-"""What `--json` prints is what the published schema says: no key more, none less, of its type."""
+"""The output of `--json` has exactly the keys and types of the published schema."""
 
 from __future__ import annotations
 
@@ -127,6 +127,7 @@ def test_reading_and_planning(printed, people):
     assert printed("roles", "roles", people)["rows"] == 40
     printed("init", "init", people, "--out", "first.toml")
     printed("hierarchy", "hierarchy", people, "age")
+    printed("key", "key", "patients.key")
     printed("hierarchy", "hierarchy", people, "sex", "--kind", "frequency", "--out", "sex.csv")
 
 

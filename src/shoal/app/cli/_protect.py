@@ -111,10 +111,17 @@ def protect(
     dialect = {"delimiter": out_delimiter, "decimal": out_decimal, "encoding": out_encoding}
     with kept_warnings(strict=strict) as warned, Working("Reading the data") as working:
         if chosen == "memory":
+<<<<<<< HEAD
             table = reading.read(data, known=loaded.read)
             # before any masking
             warn_about_losses(table.with_roles(loaded.roles_for(table)), written)
             release = protect(table, loaded, progress=working.if_watched)
+=======
+            # without a name here, so that the original is freed before the release is saved
+            release = protect(
+                reading.read(data, known=loaded.read), loaded, progress=working.if_watched
+            )
+>>>>>>> main
         else:
             from shoal.engines import protect_source
 

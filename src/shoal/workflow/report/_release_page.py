@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from shoal.notebook import clean
+from shoal.workflow._plan import pseudonymized_by
 from shoal.workflow._require import Claim, Limit
 from shoal.workflow.release._crowds import share_step
 from shoal.workflow.release._profile import Bar, ColumnProfile
@@ -47,7 +48,9 @@ def release_page(release: Release, facts: Mapping[str, Any]) -> str:
         histogram=_figures.histogram,
         query=None if unowned else _counting_query(roles.quasi_identifiers, unit),
         unowned=unowned,
-        pseudonym=next(iter(unit), None),
+        pseudonym=next(iter(unit), None) if release.plan.pseudonyms else None,
+        named=sorted(pseudonymized_by(facts["methods"])),
+        lasting=any(step["facts"].get("lasting") for step in facts["methods"]),
         **_facts_of_cautions(release, facts["methods"], facts["claims"]),
     )
 
@@ -99,7 +102,7 @@ def _verdict(release: Release, facts: Mapping[str, Any], swapped: SwapWords | No
         others = others.replace(_words.SPACE, " ")
         hidden = f"each looks like at least {others} (k{_words.SPACE}={_words.SPACE}{k:,})"
     else:
-        hidden = f"but some stand alone (k{_words.SPACE}={_words.SPACE}1)"
+        hidden = f"but some are unique (k{_words.SPACE}={_words.SPACE}1)"
     claims = release.claims
     if not claims:
         met = "nothing was required"

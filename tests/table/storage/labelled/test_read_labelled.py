@@ -15,6 +15,8 @@ from shoal.errors import InputError, ReadError
 from . import samples
 from .samples import MARITAL, REFUSED, ROWS, SEX, SILENT, UNKNOWN, ps
 
+pytest.importorskip("pyreadstat", reason="the extra 'stats' is not installed")
+
 
 def reasons(first: str, second: str) -> list[str | None]:
     cells: list[str | None] = [None] * ROWS

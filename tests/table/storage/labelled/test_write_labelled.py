@@ -14,6 +14,8 @@ from shoal.errors import DialectWarning, InputError, ReleaseError, ShoalWarning
 from . import samples
 from .samples import MARITAL, REFUSED, SEX, UNKNOWN, ps
 
+pytest.importorskip("pyreadstat", reason="the extra 'stats' is not installed")
+
 ROLES = sh.Roles(
     identifiers=["pid"],
     quasi_identifiers=["age", "sex", "marital", "income", "born"],

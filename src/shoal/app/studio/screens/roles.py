@@ -22,7 +22,7 @@ from shoal.errors import InputError, RolesError
 from shoal.table import Roles
 from shoal.table.suggestion._role_suggestion import ColumnFacts
 
-_LISTS: Final = ("identifiers", "quasi_identifiers", "sensitive", "insensitive")
+_LISTS: Final = ("identifiers", "quasi_identifiers", "sensitive", "insensitive", "drop")
 _SINGLES: Final = ("weight", "target")
 _BOTH: Final = "sensitive_target"
 _PARTS: Final = {_BOTH: ("sensitive", "target")}
@@ -33,6 +33,7 @@ CHOICES: Final = {
     "quasi_identifiers": ("quasi-identifier", "others may know it; it is masked"),
     "sensitive": ("sensitive", "what nobody may learn about a person"),
     "insensitive": ("release unchanged", "does not help to find a person"),
+    "drop": ("leave out", "it is never released, whatever it holds"),
     "weight": ("sampling weight", "how many people a row stands for; one column"),
     "target": ("target", "what models predict; one column"),
     _BOTH: ("target and sensitive", "what models predict and nobody may learn"),
@@ -183,7 +184,7 @@ def _lines(
 
 
 def _exposure(loaded: Loaded, roles: Roles) -> dict[str, Any]:
-    """How many stand alone by the quasi-identifiers, and the smallest sets that single out."""
+    """How many people are unique, and the smallest sets of columns that single them out."""
     counts = loaded.counts
     quasi, candidates = roles.quasi_identifiers, _may_be_known(loaded, roles)
     waiting = Waiting(loaded.table, candidates)
