@@ -592,12 +592,16 @@ class Table(Helpful):
             format=format,
             formulas=formulas,
             dialect=dialect,
-            dictionary=self._dictionary,
+            dictionary=self._released_dictionary,
         )
 
     def coding(self, format: str) -> Coding:
         """How a labelled file of this format codes the released texts and missing values."""
-        return coding_of(list(self._columns.values()), self._dictionary, format)
+        return coding_of(list(self._columns.values()), self._released_dictionary, format)
+
+    @property
+    def _released_dictionary(self) -> Dictionary:
+        return self._dictionary.with_texts(self.roles.withheld)
 
     def check_holds(self, format: str) -> list[str]:
         """What a format cannot hold of labels and reasons, in sentences.

@@ -206,11 +206,8 @@ def mask_by(table: Table, plan: Plan, progress: Progress | None = None) -> Maski
     table = _checked(table, plan)
     masked, records = plan.mask(table, progress=progress)
     refuse_empty(len(masked), masked.columns, records)
-<<<<<<< HEAD
     masked = masked.settled()
-=======
     _check_identities(table, masked, records)
->>>>>>> main
     if progress:
         progress("Verifying what the plan requires", 0.0)
     served = functools.partial(in_released_domain, records)

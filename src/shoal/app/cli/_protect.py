@@ -87,7 +87,7 @@ def protect(
     from shoal.table import DELIMITER_OF
     from shoal.table.storage._formats import check_format
     from shoal.workflow import Plan, protect
-    from shoal.workflow.release._release import check_targets, warn_about_losses
+    from shoal.workflow.release._release import check_targets
 
     loaded = Plan.load(plan)
     chosen, why = reading.engine_for(data, engine, loaded.engine, loaded.read)
@@ -111,17 +111,10 @@ def protect(
     dialect = {"delimiter": out_delimiter, "decimal": out_decimal, "encoding": out_encoding}
     with kept_warnings(strict=strict) as warned, Working("Reading the data") as working:
         if chosen == "memory":
-<<<<<<< HEAD
-            table = reading.read(data, known=loaded.read)
-            # before any masking
-            warn_about_losses(table.with_roles(loaded.roles_for(table)), written)
-            release = protect(table, loaded, progress=working.if_watched)
-=======
             # without a name here, so that the original is freed before the release is saved
             release = protect(
-                reading.read(data, known=loaded.read), loaded, progress=working.if_watched
+                _read_for(reading, data, loaded, written), loaded, progress=working.if_watched
             )
->>>>>>> main
         else:
             from shoal.engines import protect_source
 
@@ -159,6 +152,15 @@ def protect(
     ui.command_line("shoal verify", shlex.quote(str(out)), *apart, *against)
     if chosen == "memory":
         ui.note(f"Engine: memory, since {why}.")
+
+
+def _read_for(reading: Reading, data: str, plan: Plan, written: str) -> Table:
+    """The table; what the format of the release cannot hold of it is reported before masking."""
+    from shoal.workflow.release._release import warn_about_losses
+
+    table = reading.read(data, known=plan.read)
+    warn_about_losses(table.with_roles(plan.roles_for(table)), written)
+    return table
 
 
 def _tried(reading: Reading, data: str, plan: Plan, chosen: str) -> Release:

@@ -188,6 +188,20 @@ def test_texts_that_are_missing_return_to_their_cells(tmp_path):
     assert about.missing_ranges == {"job": [{"lo": "NA", "hi": "NA"}]}
 
 
+def test_pseudonyms_of_numbers_are_texts(tmp_path):
+    frame = pl.DataFrame({"person": [1, 1, 2, 2] * 10, "age": list(range(20, 60))})
+    ps.write_dta(frame, str(tmp_path / "a.dta"), version=14, column_labels={"person": "Number"})
+    table = sh.read(tmp_path / "a.dta", roles=sh.Roles(unit="person", quasi_identifiers=["age"]))
+    plan = sh.Plan([sh.Generalize("mondrian", k=2)], require=[sh.KAnonymity(2)], pseudonyms=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ShoalWarning)
+        out = sh.protect(table, plan).save(tmp_path / "out", format="dta")
+    assert sh.verify(out, original=table).holds
+    again, about = read(out / "public" / "data.dta")
+    assert again["person"].dtype == pl.String
+    assert "person" not in about.variable_value_labels
+
+
 # -- what a format cannot hold
 
 

@@ -29,6 +29,8 @@ from shoal.table.storage.labelled._dictionary import (
 
 #: No code is as large as this, since Stata uses the largest integers as missing values.
 _CODE: Final = 2**31 - 100
+#: A column with more different texts stays text; Stata holds up to 65,536 labels.
+_MOST_LABELS: Final = 10_000
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,7 @@ def coding_of(columns: Sequence[Column], dictionary: Dictionary, format: str) ->
         if column.name in dictionary.facts
         and column.dtype == pl.String
         and not dictionary.of(column.name).text
+        and column.codes.count <= _MOST_LABELS
     }
     reasons = {}
     if FAMILY[format] == dictionary.family:

@@ -8,7 +8,7 @@ column it explains. So each reason is a value when classes are formed, and never
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
 from shoal.table._roles import Roles
@@ -28,7 +28,7 @@ FAMILY: Final[dict[str, Family]] = {
 LABELLED: Final = ("dta", "sav", "zsav", "por", "xpt")
 WITH_VALUES: Final = ("dta", "sav", "zsav")
 
-_LISTS: Final = ("identifiers", "quasi_identifiers", "sensitive", "insensitive")
+_LISTS: Final = ("identifiers", "quasi_identifiers", "sensitive", "insensitive", "drop")
 
 
 @dataclass(frozen=True)
@@ -82,6 +82,11 @@ class Dictionary:
         """The labels of columns."""
         own = {name: facts.label for name, facts in self.facts.items() if facts.label}
         return own | {why: f"Why {name} is missing" for name, why in self.reasons.items()}
+
+    def with_texts(self, names: Iterable[str]) -> Dictionary:
+        """The dictionary in which some columns are text: pseudonyms have no codes and labels."""
+        texts = {name: replace(self.facts[name], text=True) for name in names if name in self.facts}
+        return replace(self, facts={**self.facts, **texts}) if texts else self
 
     def followed(self, roles: Roles, columns: Iterable[str]) -> Roles:
         """The roles with the columns of reasons, which play the roles of what they explain."""
