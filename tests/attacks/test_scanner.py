@@ -35,6 +35,7 @@ BY_DESIGN = {
     "rank_swap": "cells travel to other records as they are",
     "redraw": "it draws sensitive values anew from the values that there are",
     "sample": "whoever is drawn leaves as they came",
+    "shift_dates": "the shifted date of one person may be the true date of another",
     "swap": "cells travel to other records as they are",
     "top_bottom_code": "what lies between the caps stays; its caps are tested below",
 }
@@ -42,6 +43,7 @@ BY_DESIGN = {
 #: Ways to call the others; a method that is found and is in neither list fails.
 WAYS = {
     "add_noise": [{"epsilon": 0.5}],
+    "dates_to_year": [{}],
     "generalize": [
         {"k": 3, "seconds": 1.0},
         {"k": 3, "algorithm": "mondrian"},
@@ -51,6 +53,11 @@ WAYS = {
     "microaggregate": [
         {"k": 2, "dissimilarity": "gower"},
         {"k": 5, "dissimilarity": "gower", "partition": "mondrian"},
+    ],
+    "pseudonymize": [
+        {"columns": ["whole", "job"]},
+        {"columns": ["whole", "job"], "shape": "digits"},
+        {"columns": ["whole", "job"], "shape": "words"},
     ],
     "recode": [{"magnitude": 0.5}, {"magnitude": 1.5}],
     "round": [{"base": 10}, {"base": 0.5}],
