@@ -37,6 +37,7 @@ from shoal.workflow._require import (
 from shoal.workflow._source import as_planned
 from shoal.workflow.advice._advice import Advice, advise, reached
 from shoal.workflow.advice._left import what_is_left
+from shoal.workflow.papers._pages import attacks_for_pages
 from shoal.workflow.release._crowds import crowded_total
 from shoal.workflow.release._profile import Bar, ColumnProfile, class_size_profile, column_profiles
 
@@ -85,6 +86,8 @@ class Release(Helpful):
     audit: Mapping[str, Any]
     #: What is left of each column, in words: for the steward, not for the public.
     left: Mapping[str, str] = field(default_factory=dict)
+    #: The attacks that a page of the private half shows; None if the plan asks for none.
+    attacks: Assessment | None = None
     #: How the source was read; None if the original was a frame.
     manner: Manner | None = None
 
@@ -272,6 +275,7 @@ def protect(table: Table, plan: Plan, *, progress: Progress | None = None) -> Re
             **({} if table.manner is None else {"read": table.manner.options.to_dict()}),
         ),
         left=what_is_left(table, masked),
+        attacks=attacks_for_pages(masked, table, plan.release),
         manner=table.manner,
     )
 

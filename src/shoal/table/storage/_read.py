@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -18,7 +19,7 @@ from shoal.table.columns._frames import to_polars
 from shoal.table.storage._columnar import read_arrow, read_parquet
 from shoal.table.storage._delimited import TextFile, read_delimited, recorded_columns
 from shoal.table.storage._formats import DELIMITER_OF, check_format, format_of
-from shoal.table.storage._reading import Manner, ReadOptions, refuse_others
+from shoal.table.storage._reading import OPTIONS_OF, Manner, ReadOptions, refuse_others
 from shoal.table.storage._types import (
     Fields,
     check_recorded_names,
@@ -27,6 +28,8 @@ from shoal.table.storage._types import (
     in_recorded_type,
 )
 from shoal.table.storage._workbook import read_excel, read_written_sheet
+from shoal.table.storage.metadata._description import Description
+from shoal.table.storage.metadata._files import description_of
 
 if TYPE_CHECKING:
     from shoal.table._table import Table
@@ -61,6 +64,7 @@ def read(
     header: bool | None = None,
     skip_lines: int | None = None,
     date_formats: str | Mapping[str, str] | None = None,
+    metadata: str | os.PathLike[str] | None = None,
 ) -> Table:
     """Read a table: CSV, TSV, Parquet, Feather/Arrow, Excel, or a query on a database.
 
@@ -91,6 +95,10 @@ def read(
     date_formats : str or mapping, optional
         How ambiguous dates are written, such as ``"%d/%m/%Y"``: one format for all columns that
         fit it, or a mapping from columns to formats.
+    metadata : path, optional
+        A Frictionless, CSVW or DDI-Codebook file that describes the table: types, missing values,
+        labels. By default, one that lies next to the table is used: ``datapackage.json``,
+        ``NAME-metadata.json`` or ``ddi.xml``. ``"none"`` ignores it.
 
     Returns
     -------
@@ -121,6 +129,7 @@ def read(
         "header": header,
         "skip_lines": skip_lines,
         "date_formats": date_formats,
+        "metadata": None if metadata is None else os.fspath(metadata),
     }
     found, manner = read_source(source, **options)
     if isinstance(found, pl.DataFrame):
@@ -151,15 +160,36 @@ def read_source(
         return _written_file(path, format, given), Manner(ReadOptions(format=format))
     reading = ReadOptions.from_dict(given | {"format": format})
     reading.check_for(format)
+    described = description_of(path, reading.metadata)
+    if described is not None:
+        return _as_described(path, format, reading, described)
     found, manner = _read_file(path, format, reading)
     return _without_patterns(found, f"'{path}'"), manner
 
 
+def _as_described(
+    path: Path, format: str, reading: ReadOptions, described: Description
+) -> tuple[list[Column], Manner]:
+    """A file that a metadata file describes."""
+    options = described.options(reading, text=format in DELIMITER_OF)
+    if format in OPTIONS_OF:
+        options.check_for(format)
+    else:
+        options = reading  # a format that has types needs no options
+    found, manner = _read_file(path, format, options, described.texts)
+    found = _without_patterns(found, f"'{path}'")
+    columns = [Column(one) for one in found] if isinstance(found, pl.DataFrame) else found
+    told = f"The metadata file '{described.source}' describes {len(described.columns)} columns."
+    return described.applied(columns), replace(
+        manner, notes=(told, *manner.notes), described=described.by_name
+    )
+
+
 def _read_file(
-    path: Path, format: str, options: ReadOptions
+    path: Path, format: str, options: ReadOptions, texts: frozenset[str] = frozenset()
 ) -> tuple[pl.DataFrame | list[Column], Manner]:
     if format in DELIMITER_OF:
-        return read_delimited(path, options, likely=DELIMITER_OF[format])
+        return read_delimited(path, options, likely=DELIMITER_OF[format], as_text=texts)
     if format == "xlsx":
         return read_excel(path, options)
     return _plain(read_columnar(path, format)), Manner(options)

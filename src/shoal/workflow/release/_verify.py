@@ -14,6 +14,7 @@ import numpy.typing as npt
 from shoal.errors import InputError, quoted
 from shoal.table import DELIMITER_OF, ReleasedFile, Roles, Table
 from shoal.workflow._leaks import swapping_of
+from shoal.workflow._plan_parts import public_texts
 from shoal.workflow._require import discover_all_measures
 from shoal.workflow.release._release import PUBLIC_MEASURES, SAMPLING_FILE
 from shoal.workflow.release._release_files import (
@@ -138,6 +139,8 @@ def check_release(
     )
     report = facts["report"]
     checks.run("report unchanged", lambda: same_digest(file_of(place, report), report))
+    if "metadata" in facts:
+        checks.run("metadata unchanged", lambda: same_metadata(place, facts))
     audit = _checked_audit(place, facts, checks)
     checks.run("no other files", lambda: _only_known_files(place, facts, audit))
     if original is not None or source is not None:
@@ -199,11 +202,12 @@ def _audit_matches(place: Place, facts: Mapping[str, Any], audit: Audit) -> Outc
     }
     if said["sampling"] is not None:
         stated[audit.folder / SAMPLING_FILE] = said["sampling"]["sha256"]
+    stated |= {audit.folder / page["file"]: page["sha256"] for page in said.get("pages", ())}
     for path, digest in stated.items():
         if digest is None:
             return False, f"the audit records no checksum of {path.name}"
-        if digest_of(path) != digest:
-            return False, f"{path.name} was changed"
+        if not path.is_file() or digest_of(path) != digest:
+            return False, f"{path.name} was changed or is missing"
     odd = _disagreement(facts, said)
     if odd:
         return False, f"the audit and the release differ in their {odd}"
@@ -223,8 +227,21 @@ def _disagreement(facts: Mapping[str, Any], said: Mapping[str, Any]) -> str:
         "identifiers in its roles": (sorted(said["identifiers"]), sorted(roles.withheld)),
         "roles": ({name: role_of.get(name) for name in columns}, columns),
         "pseudonyms": (said["plan"].get("pseudonyms", False), bool(named)),
+        "title, recipient or purpose": (_about(said["plan"]), facts.get("about", {})),
     }
     return next((what for what, (one, other) in told.items() if one != other), "")
+
+
+def _about(plan: Mapping[str, Any]) -> dict[str, Any]:
+    """The texts of [release] in a recorded plan that are published."""
+    given = plan.get("release", {})
+    return {name: given[name] for name in public_texts() if name in given}
+
+
+def same_metadata(place: Place, facts: Mapping[str, Any]) -> Outcome:
+    """Whether the metadata files are those that were written, in words."""
+    told = [same_digest(file_of(place, one), one) for one in facts["metadata"]]
+    return all(same for same, _ in told), "; ".join(detail for _, detail in told)
 
 
 def _only_known_files(place: Place, facts: Mapping[str, Any], audit: Audit | None) -> Outcome:
@@ -234,12 +251,15 @@ def _only_known_files(place: Place, facts: Mapping[str, Any], audit: Audit | Non
             SIGNATURE_FILE,
             facts["data"]["file"],
             facts["report"]["file"],
+            *(one["file"] for one in facts.get("metadata", ())),
         }
     }
     if place.root != place.public:
         known[place.root] = {"public", "private"}
     if place.private is not None:
         known[place.private] = {"audit.json", "records.parquet"}
+        pages = () if audit is None else audit.facts.get("pages", ())
+        known[place.private] |= {page["file"] for page in pages}
         if audit is None or audit.facts["sampling"] is not None:
             known[place.private].add(SAMPLING_FILE)
     others = sum(
