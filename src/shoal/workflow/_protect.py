@@ -6,7 +6,7 @@ import functools
 import os
 import warnings
 from collections.abc import Callable, Container, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -263,7 +263,11 @@ def protect(table: Table, plan: Plan, *, progress: Progress | None = None) -> Re
         before=before,
         after=after,
         class_sizes=class_size_profile(table, masked),
-        columns=tuple(column_profiles(table, masked)),
+        columns=tuple(
+            replace(profile, left=told[profile.name])
+            for told in [what_is_left(table, masked, public=True)]
+            for profile in column_profiles(table, masked)
+        ),
         removed_identifiers=table.roles.withheld,
         rows_before=len(table),
         audit=Secrets(

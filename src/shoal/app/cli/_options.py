@@ -170,6 +170,8 @@ class Reading:
     sheet SHEET: The sheet of a workbook: its name or number.
     header: The first line holds the column names, whatever they look like.
     skip_lines N: The number of lines above the column names.
+    metadata FILE: A Frictionless, CSVW or DDI-Codebook file that describes the table, or none to
+        ignore one that lies next to it (default: datapackage.json, NAME-metadata.json or ddi.xml).
     """
 
     query: str | None = None
@@ -184,6 +186,7 @@ class Reading:
     sheet: str | None = None
     header: bool = False
     skip_lines: int | None = None
+    metadata: str | None = None
 
     def read(self, source: str, *others: str | None, known: ReadOptions | None = None) -> Table:
         """The table behind DATA; an option that only fits another table of the call is ignored.
@@ -264,6 +267,7 @@ class Reading:
             "sheet": int(sheet) if sheet is not None and sheet.isdecimal() else sheet,
             "header": self.header or None,
             "skip_lines": self.skip_lines,
+            "metadata": self.metadata,
         }
         return {name: value for name, value in given.items() if value is not None}
 

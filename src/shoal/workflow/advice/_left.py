@@ -1,13 +1,15 @@
-"""What is left of each column after masking, in a few words for the steward."""
+"""What is left of each column after masking, in a few words for the steward or the public."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Final
 
 import numpy as np
 
 from shoal.table import Table
+from shoal.workflow.release._crowds import crowded_percent
 
 _CUT: Final = re.compile(r"([^*]*)(\*+)")
 #: What is left of a date, by its notation.
@@ -19,13 +21,25 @@ _CALENDAR: Final = {
 }
 
 
-def what_is_left(original: Table, masked: Table) -> dict[str, str]:
-    """What a reader of the release still has of each original column that may be released."""
+def what_is_left(original: Table, masked: Table, *, public: bool = False) -> dict[str, str]:
+    """What a reader of the release still has of each original column that may be released.
+
+    For the ``public``, shares that compare with the original are in steps of a crowd.
+    """
     names = [name for name in original.columns if name not in original.roles.withheld]
-    return {name: _left(original, masked, name) for name in names}
+    shares = _public_percent(masked.records) if public else _percent
+    return {name: _left(original, masked, name, shares) for name in names}
 
 
-def _left(original: Table, masked: Table, name: str) -> str:
+def _public_percent(rows: int) -> Callable[[float], str]:
+    def words(share: float) -> str:
+        told = crowded_percent(share, rows)
+        return "some" if told is None else f"about {told:.0f} %"
+
+    return words
+
+
+def _left(original: Table, masked: Table, name: str, shares: Callable[[float], str]) -> str:
     if name not in masked.columns:
         return "taken out"
     changed = masked.changed_count(name, original)
@@ -35,13 +49,13 @@ def _left(original: Table, masked: Table, name: str) -> str:
         return "nothing left"
     share = changed / len(masked)
     if masked.kind(name) != "text":
-        return f"changed in {_percent(share)} of the records"
+        return f"changed in {shares(share)} of the records"
     counts = masked.value_counts(name)
     gone = counts.pop("*", 0) / len(masked)
     told = _cut(list(counts)) or _calendar(list(counts)) or _ranges(original, masked, name)
     if told is None:
         parts = {"unchanged in": 1 - share, "grouped in": share - gone}
-        told = ", ".join(f"{said} {_percent(part)}" for said, part in parts.items() if part > 0)
+        told = ", ".join(f"{said} {shares(part)}" for said, part in parts.items() if part > 0)
     return told + (f", removed in {_percent(gone)}" if gone else "")
 
 
@@ -83,7 +97,8 @@ def _cut(labels: list[str]) -> str | None:
     if len(whole) != 1:
         return None
     span = f"{kept[0]}" if len(kept) == 1 else f"{kept[0]} to {kept[-1]}"
-    return f"the first {span} of {whole.pop()} characters"
+    digits = all(one[1].isdigit() or not one[1] for one in found if one)
+    return f"{span} of {whole.pop()} {'digits' if digits else 'characters'}"
 
 
 def _calendar(labels: list[str]) -> str | None:

@@ -141,14 +141,10 @@ def _is_year(text: str) -> bool:
     """Whether a released value shows nothing finer than years: a year, or ends on 1 January."""
     ends = _DATE.findall(text)
     whole = all((month or "-01", day or "-01") == ("-01", "-01") for _, month, day in ends)
-    return _YEAR.fullmatch(text) is not None or (
-        text[:1] in "[({<>≤≥" and bool(ends) and whole
-    )
+    return _YEAR.fullmatch(text) is not None or (text[:1] in "[({<>≤≥" and bool(ends) and whole)
 
 
-def _of_ages(
-    hints: NameHints, values: Sequence[str] | None
-) -> Iterator[tuple[str, str]]:
+def _of_ages(hints: NameHints, values: Sequence[str] | None) -> Iterator[tuple[str, str]]:
     if hints.quasi != "age":
         return
     if values is None:
@@ -160,8 +156,8 @@ def _of_ages(
 
 
 def _shows_old_age(text: str) -> bool:
-    """Whether a value shows more than "90 or older" does: an age, or an interval that ends above."""
-    if text[:1] in ">≥" or text.endswith("+"):
+    """Whether a value shows more than "90 or older": an age, or an interval that ends above."""
+    if text.startswith((">", "≥")) or text.endswith("+"):
         return False
     numbers = [float(number) for number in _NUMBER.findall(text)]
     is_open = text.endswith(")") or text[:1] == "<"  # without its upper end

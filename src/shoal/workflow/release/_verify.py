@@ -227,12 +227,12 @@ def _disagreement(facts: Mapping[str, Any], said: Mapping[str, Any]) -> str:
         "identifiers in its roles": (sorted(said["identifiers"]), sorted(roles.withheld)),
         "roles": ({name: role_of.get(name) for name in columns}, columns),
         "pseudonyms": (said["plan"].get("pseudonyms", False), bool(named)),
-        "title, recipient or purpose": (_about(said["plan"]), facts.get("about", {})),
+        "title, recipient or purpose": (published_texts(said["plan"]), facts.get("about", {})),
     }
     return next((what for what, (one, other) in told.items() if one != other), "")
 
 
-def _about(plan: Mapping[str, Any]) -> dict[str, Any]:
+def published_texts(plan: Mapping[str, Any]) -> dict[str, Any]:
     """The texts of [release] in a recorded plan that are published."""
     given = plan.get("release", {})
     return {name: given[name] for name in public_texts() if name in given}

@@ -92,7 +92,8 @@ def write(description: Description, about: Mapping[str, str], file: Mapping[str,
     study = SubElement(root, _tag("stdyDscr"))
     _citation(SubElement(study, _tag("citation")), about, file)
     if "purpose" in about:
-        _add(SubElement(study, _tag("stdyInfo")), "purpose", about["purpose"])
+        abstract = _add(SubElement(study, _tag("stdyInfo")), "abstract", about["purpose"])
+        abstract.set("contentType", "purpose")
     if "licence" in about or "recipient" in about:
         use = SubElement(SubElement(study, _tag("dataAccs")), _tag("useStmt"))
         for element, name in (("restrctn", "recipient"), ("conditions", "licence")):
@@ -123,9 +124,7 @@ def _citation(citation: Element, about: Mapping[str, str], file: Mapping[str, An
 
 def _variable(data: Element, column: DescribedColumn, number: int, files: str) -> None:
     numeric = column.kind in ("integer", "float", "duration")
-    var = SubElement(
-        data, _tag("var"), ID=f"V{number}", name=_written(column.name), files=files
-    )
+    var = SubElement(data, _tag("var"), ID=f"V{number}", name=_written(column.name), files=files)
     if numeric:
         var.set("intrvl", "contin" if column.kind == "float" else "discrete")
         if column.kind != "float":

@@ -1,6 +1,6 @@
 """Frictionless Data Package with a Table Schema: ``datapackage.json``.
 
-https://specs.frictionlessdata.io/table-schema/ (version 1) and https://datapackage.org/ (version 2).
+https://specs.frictionlessdata.io/table-schema/ (version 1), https://datapackage.org/ (version 2).
 """
 
 from __future__ import annotations
@@ -49,7 +49,9 @@ def read(text: str, data: str) -> Description | None:
     fields = tables_in(schema, "fields")
     columns = tuple(_column(field) for field in fields)
     dialect = entry(resource, "dialect", dict) or {}
-    marks = {str(field.get("decimalChar", ".")) for field in fields if field.get("type") == "number"}
+    marks = {
+        str(field.get("decimalChar", ".")) for field in fields if field.get("type") == "number"
+    }
     return Description(
         columns,
         missing=_values(schema["missingValues"]) if "missingValues" in schema else None,
