@@ -9,7 +9,7 @@ import io
 import re
 import shlex
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin
 
@@ -226,14 +226,18 @@ class Reading:
                 f"The engine '{chosen}' cannot read from this database. Use --engine memory, or "
                 "copy the table to Parquet."
             )
-        given = self.words()
+        ignored = self.metadata == "none"
+        given = (replace(self, metadata=None) if ignored else self).words()
         if given:
             raise InputError(
                 f"The engine '{chosen}' detects by itself how to read the data. Leave out "
                 f"{given[0]}, or use --engine memory."
             )
         from shoal.engines import refuse_reading
+        from shoal.table import ReadOptions
 
+        if ignored:
+            known = ReadOptions(metadata="none").over(known)
         refuse_reading(source, known, chosen)
         return chosen, why
 

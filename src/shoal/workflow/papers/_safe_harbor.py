@@ -18,6 +18,7 @@ from shoal.table import (
     hints_of,
     looks_like_identifier,
     words_of,
+    written_as_date,
 )
 
 if TYPE_CHECKING:
@@ -93,7 +94,11 @@ def safe_harbor(release: Release, year: int) -> list[Item]:
 
 
 def _once(found: Iterator[Finding]) -> tuple[Finding, ...]:
-    return tuple({one.column: one for one in found}.values())
+    """One finding for each column, with all reasons."""
+    reasons: dict[str, dict[str, None]] = {}
+    for one in found:
+        reasons.setdefault(one.column, {})[one.why] = None
+    return tuple(Finding(column, "; ".join(why)) for column, why in reasons.items())
 
 
 def _findings(masked: Table, name: str, kind: str, year: int) -> Iterator[tuple[str, str]]:
@@ -106,6 +111,8 @@ def _findings(masked: Table, name: str, kind: str, year: int) -> Iterator[tuple[
         evidence = looks_like_identifier(masked.column(name))
         if evidence is not None:
             yield evidence.kind, str(evidence)
+        if kind == "text" and written_as_date(masked.column(name).codes.levels):
+            yield "date", "its values are dates or parts of dates"
     for one in sorted(hints.identifiers):
         yield one, "judging by its name"
     if hints.sensitive == "genetic or biometric":
@@ -122,25 +129,24 @@ def _of_dates(
 ) -> Iterator[tuple[str, str]]:
     is_date, is_birth = kind in ("date", "datetime"), hints.quasi == "birth"
     if not (is_date or is_birth or hints.quasi == "date of death"):
-        if values and all(map(_DATE.fullmatch, values)) and any("-" in text for text in values):
-            yield "date", "its values are dates"
         return
     if values is None:
         yield "date", "it is a column of dates; its values were not searched"
         return
     fine = sum(not _is_year(text) for text in values)
     if fine:
-        yield "date", f"{fine:,} of its {len(values):,} values are finer than a year"
+        yield "date", f"{fine:,} of its {len(values):,} different values are finer than a year"
     years = [int(y) for text in values for y in re.findall(r"\b(\d{4})(?!\d)", text)]
     old = sum(y < year - _OLDEST for y in years)
     if is_birth and old:
-        yield "age", f"{old:,} of its years show ages over {_OLDEST}"
+        yield "age", f"{old:,} of its different years show ages over {_OLDEST}"
 
 
 def _is_year(text: str) -> bool:
     """Whether a released value shows nothing finer than years: a year, or ends on 1 January."""
     ends = _DATE.findall(text)
     whole = all((month or "-01", day or "-01") == ("-01", "-01") for _, month, day in ends)
+    whole = whole and len({end[0] for end in ends}) == len(ends)  # not one day, as an interval
     return _YEAR.fullmatch(text) is not None or (text[:1] in "[({<>≤≥" and bool(ends) and whole)
 
 
@@ -152,14 +158,14 @@ def _of_ages(hints: NameHints, values: Sequence[str] | None) -> Iterator[tuple[s
         return
     old = sum(map(_shows_old_age, values))
     if old:
-        yield "age", f"{old:,} of its {len(values):,} values show an age over {_OLDEST}"
+        yield "age", f"{old:,} of its {len(values):,} different values show an age over {_OLDEST}"
 
 
 def _shows_old_age(text: str) -> bool:
     """Whether a value shows more than "90 or older": an age, or an interval that ends above."""
-    if text.startswith((">", "≥")) or text.endswith("+"):
-        return False
     numbers = [float(number) for number in _NUMBER.findall(text)]
+    if text.startswith((">", "≥")) or text.endswith("+"):  # a group without an upper end
+        return bool(numbers) and numbers[0] > _OLDEST + 1
     is_open = text.endswith(")") or text[:1] == "<"  # without its upper end
     return bool(numbers) and numbers[-1] - is_open > _OLDEST
 
@@ -168,7 +174,8 @@ def _of_places(
     hints: NameHints, name: str, values: Sequence[str] | None
 ) -> Iterator[tuple[str, str]]:
     words = set(words_of(name))
-    if hints.quasi != "location" or not _STATES.isdisjoint(words):
+    finer = [word for word in words - _STATES if hints_of(word).quasi == "location"]
+    if hints.quasi != "location" or (words & _STATES and not finer):
         return
     if values is None or _ZIP.isdisjoint(words):
         yield "geography", "judging by its name; only states and larger areas may stay"
@@ -177,7 +184,8 @@ def _of_places(
     fine = sum(len(text) > 3 or not text.isdigit() for text in bare if text)
     small = sum(text in SMALL_AREAS for text in bare)
     if fine:
-        yield "geography", f"{fine:,} of its {len(values):,} values show more than three digits"
+        told = f"{fine:,} of its {len(values):,} different values"
+        yield "geography", f"{told} show more than the first three digits of a ZIP code"
     elif small:
         yield (
             "geography",

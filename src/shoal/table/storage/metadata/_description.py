@@ -6,6 +6,7 @@ Each standard has a file with the way from its notation to a :class:`Description
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
@@ -52,12 +53,6 @@ class Description:
     delimiter: str | None = None
     decimal: str | None = None
     encoding: str | None = None
-
-    def __post_init__(self) -> None:
-        names = [column.name for column in self.columns]
-        twice = sorted({name for name in names if names.count(name) > 1})
-        if twice:
-            raise ReadError(f"The metadata file '{self.source}' describes {quoted(twice)} twice.")
 
     @property
     def by_name(self) -> dict[str, DescribedColumn]:
@@ -116,8 +111,13 @@ def _fitted(column: Column, described: DescribedColumn) -> Column:
     """A column without its own missing values, as decimals if it is declared so."""
     series = column.series
     if described.missing:
-        texts = series.alias("").cast(pl.String)
-        series = series.set(texts.is_in(list(described.missing)).fill_null(value=False), None)
+        bare = series.alias("")
+        if series.dtype.is_numeric():
+            codes = pl.Series(described.missing).cast(pl.Float64, strict=False).drop_nulls()
+            gone = bare.cast(pl.Float64).is_in(codes.to_list())
+        else:
+            gone = bare.cast(pl.String).is_in(list(described.missing))
+        series = series.set(gone.fill_null(value=False), None)
         if series.dtype == pl.String and described.kind in ("integer", "float"):
             number = series.alias("").cast(pl.Float64, strict=False)
             if number.null_count() == series.null_count():  # only the missing ones were no numbers
@@ -176,6 +176,8 @@ def described_by(
     """What a text says about the data file; ReadError if it is not as its standard says."""
     try:
         found = read(text, data)
+        if found is not None:
+            _refuse_twins(found)
     except Malformed as cause:
         raise ReadError(f"The metadata file '{source}' cannot be used: {cause}.") from None
     if found is None:
@@ -186,6 +188,13 @@ def described_by(
             f"{quoted(DELIMITERS)}."
         )
     return replace(found, source=source)
+
+
+def _refuse_twins(found: Description) -> None:
+    counted = Counter(column.name for column in found.columns)
+    twice = [name for name, count in counted.items() if count > 1]
+    if twice:
+        raise Malformed(f"it describes {quoted(twice)} twice")
 
 
 def nonempty(texts: Iterable[tuple[str, Any]]) -> dict[str, Any]:
