@@ -151,8 +151,10 @@ class PartsAudit:
                 return False, f"{part['file']} of the private half was changed"
         for page in said.get("pages", ()):
             path = self.folder / page["file"]
-            if not os.path.lexists(path) or digest_of(path) != page["sha256"]:
-                return False, f"{page['file']} was changed or is missing"
+            if not os.path.lexists(path):
+                return False, f"{page['file']} is missing"
+            if digest_of(path) != page["sha256"]:
+                return False, f"{page['file']} was changed"
         counts = (
             (len(said["requirements"]), len(facts["claims"])),
             (len(said["steps"]), len(facts["methods"])),

@@ -29,11 +29,11 @@ def metadata_files(release: Release, facts: Mapping[str, Any]) -> dict[str, tupl
     if not about.metadata:
         return {}
     described = _description(release, facts)
-    parts = [f"{data['file']}/{part['file']}" for part in data.get("parts", ())]
+    parts = data.get("parts", ())
     file = {
-        "paths": parts or [data["file"]],
+        "paths": [f"{data['file']}/{part['file']}" for part in parts] or [data["file"]],
         "format": data["format"],
-        "sha256": data["sha256"],
+        "sha256": parts[0]["sha256"] if len(parts) == 1 else data["sha256"],
         "created": facts["created"],
     }
     return {

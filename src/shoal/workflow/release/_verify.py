@@ -206,8 +206,10 @@ def _audit_matches(place: Place, facts: Mapping[str, Any], audit: Audit) -> Outc
     for path, digest in stated.items():
         if digest is None:
             return False, f"the audit records no checksum of {path.name}"
-        if not path.is_file() or digest_of(path) != digest:
-            return False, f"{path.name} was changed or is missing"
+        if not os.path.lexists(path):
+            return False, f"{path.name} is missing"
+        if digest_of(path) != digest:
+            return False, f"{path.name} was changed"
     odd = _disagreement(facts, said)
     if odd:
         return False, f"the audit and the release differ in their {odd}"
