@@ -13,7 +13,7 @@ from shoal.parameters import parameters_of
 
 CITIES = "city;region\nKiel;North\nBremen;North\nUlm;South\nPassau;South\nGraz;South\n"
 
-#: What a step says, beside its hierarchies; each is released, and verified.
+#: Parameters of steps besides hierarchies; each plan is released and verified.
 STEPS = {
     "losses": 'k = 4\nloss = "entropy-monotonic"\nsuppression_limit = 0.1',
     "another loss": 'k = 4\nloss = "kl-divergence"',
@@ -118,13 +118,13 @@ def test_a_value_that_a_hierarchy_lacks_is_counted_and_not_named(shoal, folder):
         ("", 2, "'k' or 'models'"),
         ("k = 1", 2, "an integer ≥ 2"),
         ('k = 4\nalgorithm = "modrian"', 2, "'mondrian'"),
-        ("k = 4\nrelaxed = true", 2, "belongs to the algorithm 'mondrian'"),
+        ("k = 4\nrelaxed = true", 2, "for the algorithm 'mondrian'"),
         ('k = 4\nalgorithm = "local"\nsuppression_limit = 0.1', 2, "'full-domain'"),
         ("k = 4\nlevels = { age = 9, city = 1, grade = 1 }", 2, "levels 0 to 4"),
-        ("k = 4\nlevels = { age = 1 }", 2, "it lacks 'city'"),
+        ("k = 4\nlevels = { age = 1 }", 2, "missing: 'city'"),
         ("models = { l_diversity = 9 }", 1, ""),
         ('algorithm = "local"\nmodels = { t_closeness = 0 }', 1, "othing"),
-        ('algorithm = "mondrian"\nmodels = { t_closeness = 0 }', 1, "t-closeness asks for 0, and"),
+        ('algorithm = "mondrian"\nmodels = { t_closeness = 0 }', 1, "t-closeness require"),
         ("models = { differential_privacy = { epsilon = 1, delta = 1e-6 } }", 2, "every search"),
         ('models = { k_map = { k = 99, population = "people.csv" } }', 1, "60 people"),
         ('models = { k_map = { k = 9, population = "none.csv" } }', 2, "none.csv"),

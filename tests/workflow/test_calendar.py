@@ -113,7 +113,8 @@ def test_generalized_dates_are_drawn_over_their_span():
     rule = Hierarchy.dates(["decade"])
     step = Generalize("full-domain", k=5, hierarchies={"day": rule})
     profile = _profile(dates, step)
-    assert profile.dates and profile.intervals
+    assert profile.dates
+    assert profile.intervals
     numbers = [bar for bar in profile.bars if bar.low is not None]
     assert all(bar.low < bar.high for bar in numbers)
     # 10 % a year in each decade: 400 dates evenly over 40 years, so 5 % in two years

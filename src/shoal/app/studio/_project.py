@@ -404,13 +404,13 @@ def project_of(given: Path) -> tuple[Path, Path | None]:
         return place, None
     if not place.is_file():
         raise InputError(f"There is no folder or file '{given}'. Pass a data file or a folder.")
-    beside = place.with_name(f"{place.name.split('.')[0]}-studio")
-    return Path(os.path.realpath(beside)), place
+    folder = place.with_name(f"{place.name.split('.')[0]}-studio")
+    return Path(os.path.realpath(folder)), place
 
 
-def _is_open(folder: Path, told: str) -> str:
+def _is_open(folder: Path, record: str) -> str:
     """A message that another studio has the project, and where, without its token."""
-    words = [word for word in told.split()[:2] if word.isdecimal()]
+    words = [word for word in record.split()[:2] if word.isdecimal()]
     if len(words) < 2:  # it has only begun
         return f"Another studio is opening the project '{folder}'. Continue there."
     process, port = words

@@ -7,11 +7,11 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
-from shoal.errors import ReadError, quoted
+from shoal.errors import ReadError
 from shoal.hints import check_path, helpful
 from shoal.table._roles import Roles
 from shoal.table.columns._column import Column
@@ -33,8 +33,6 @@ from shoal.table.storage.metadata._files import description_of
 
 if TYPE_CHECKING:
     from shoal.table._table import Table
-
-Found = TypeVar("Found", pl.DataFrame, list[Column], pl.DataFrame | list[Column])
 
 _URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")  # not the letter of a drive
 
@@ -152,7 +150,7 @@ def read_source(
         from shoal.table.storage._sql import read_sql
 
         refuse_others(given, ("query",), "a database")
-        return _without_patterns(read_sql(source, given.get("query")), "The query"), Manner()
+        return read_sql(source, given.get("query")), Manner()
     path = _file(source)
     format = check_format(given.pop("format")) if "format" in given else format_of(path)
     refuse_others([name for name in given if name == "query"], (), f"a file of format {format}")
@@ -163,8 +161,7 @@ def read_source(
     described = description_of(path, reading.metadata)
     if described is not None:
         return _as_described(path, format, reading, described)
-    found, manner = _read_file(path, format, reading)
-    return _without_patterns(found, f"'{path}'"), manner
+    return _read_file(path, format, reading)
 
 
 def _as_described(
@@ -177,7 +174,6 @@ def _as_described(
     else:
         options = reading  # a format that has types needs no options
     found, manner = _read_file(path, format, options, described.texts)
-    found = _without_patterns(found, f"'{path}'")
     columns = [Column(one) for one in found] if isinstance(found, pl.DataFrame) else found
     told = f"The metadata file '{described.source}' describes {len(described.columns)} columns."
     return described.applied(columns), replace(
@@ -237,18 +233,6 @@ def in_recorded_types(
         values = in_recorded_type(column.texts, dtypes[name], called)
         columns.append(column_of(name, values, column.labels))
     return columns
-
-
-def _without_patterns(found: Found, called: str) -> Found:
-    """Return the argument; ReadError if polars would read a column name as a pattern."""
-    names = (column.name for column in found)
-    odd = [name for name in names if name.startswith("^") and name.endswith("$")]
-    if odd:
-        raise ReadError(
-            f"{called} has column names that begin with ^ and end with $: {quoted(odd)}. Such "
-            "names are read as patterns. Rename these columns."
-        )
-    return found
 
 
 def _file(source: str | os.PathLike[str]) -> Path:

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from shoal.table import Table
-from shoal.workflow.release._crowds import crowded_percent
+from shoal.workflow.release._crowds import crowded_percent, share_step
 
 _CUT: Final = re.compile(r"([^*]*)(\*+)")
 #: What is left of a date, by its notation.
@@ -34,14 +34,16 @@ def what_is_left(original: Table, masked: Table, *, public: bool = False) -> dic
 def _public_percent(rows: int) -> Callable[[float], str]:
     def words(share: float) -> str:
         told = crowded_percent(share, rows)
-        return "some" if told is None else f"about {told:.0f} %"
+        if told is None:
+            return "some of the records"
+        return f"about {told:.0f} %" if told else f"fewer than {share_step(rows)} %"
 
     return words
 
 
 def _left(original: Table, masked: Table, name: str, shares: Callable[[float], str]) -> str:
     if name not in masked.columns:
-        return "taken out"
+        return "removed"
     changed = masked.changed_count(name, original)
     if not changed:
         return "unchanged"
@@ -49,14 +51,14 @@ def _left(original: Table, masked: Table, name: str, shares: Callable[[float], s
         return "nothing left"
     share = changed / len(masked)
     if masked.kind(name) != "text":
-        return f"changed in {shares(share)} of the records"
+        return f"changed in {shares(share).removesuffix(' of the records')} of the records"
     counts = masked.value_counts(name)
     gone = counts.pop("*", 0) / len(masked)
-    told = _cut(list(counts)) or _calendar(list(counts)) or _ranges(original, masked, name)
-    if told is None:
+    words = _cut(list(counts)) or _calendar(list(counts)) or _ranges(original, masked, name)
+    if words is None:
         parts = {"unchanged in": 1 - share, "grouped in": share - gone}
-        told = ", ".join(f"{said} {shares(part)}" for said, part in parts.items() if part > 0)
-    return told + (f", removed in {_percent(gone)}" if gone else "")
+        words = ", ".join(f"{said} {shares(part)}" for said, part in parts.items() if part > 0)
+    return words + (f", removed in {_percent(gone)}" if gone else "")
 
 
 def _ranges(original: Table, masked: Table, name: str) -> str | None:

@@ -20,6 +20,7 @@ from typer.core import TyperCommand, TyperGroup
 from shoal.app.cli.output.ui import console, count, listed, note, print_json, printable, tell
 from shoal.errors import (
     NothingLeftWarning,
+    OptionError,
     ReadError,
     RequirementNotMet,
     ShoalError,
@@ -45,7 +46,7 @@ _OPTIONS: Final = {
     "date_formats": "--date-format",
 }
 _PYTHON_OPTION: Final = re.compile(
-    rf"\b(?P<named>{'|'.join(_OPTIONS)})=(?:'(?P<value>[^']*)')?"
+    rf"\b(?P<named>{'|'.join(_OPTIONS)})=(?:'(?P<value>[^']*)'|True\b)?"
     rf"|'(?P<quoted>{'|'.join(_OPTIONS)})'"
     r"|'[^']*'"
 )
@@ -61,7 +62,7 @@ class Stopping:
     def __init__(self) -> None:
         self.received: signal.Signals | None = None
         self._heard: list[signal.Signals] = []
-        self._is_told = False
+        self._is_reported = False
 
     def listen(self) -> None:
         """Start; a signal that the caller told the program to ignore (nohup) stays ignored."""
@@ -82,7 +83,7 @@ class Stopping:
     def _stop(self, number: int, frame: object) -> None:
         if self.received is None:
             self.received = signal.Signals(number)
-        if not self._is_told and not isinstance(sys.exc_info()[1], KeyboardInterrupt):
+        if not self._is_reported and not isinstance(sys.exc_info()[1], KeyboardInterrupt):
             self._remind(_SWALLOWED)
             raise KeyboardInterrupt
 
@@ -92,14 +93,14 @@ class Stopping:
 
     def code(self) -> int:
         """Report that the program was stopped; the exit code is 128 plus the signal's number."""
-        self._is_told = True
+        self._is_reported = True
         by = self.received
         named = "" if by in (None, signal.SIGINT) else f" by {by.name}"
         try:
             tell(f"shoal: stopped{named}; nothing is left half written.")
             sys.stdout.flush()
         except OSError:  # the terminal is gone
-            _let_go_of(sys.stdout, sys.stderr)
+            _abandon(sys.stdout, sys.stderr)
         return STOPPED if by is None else 128 + by
 
 
@@ -199,7 +200,7 @@ def failure(cause: BaseException, *, debug: bool, as_json: bool = False) -> int:
     if isinstance(cause, (KeyboardInterrupt, typer.Abort)) or STOPPING.received:
         return STOPPED  # whatever else went wrong during the exit
     if isinstance(cause, BrokenPipeError):
-        _let_go_of(sys.stdout)
+        _abandon(sys.stdout)
         return BROKEN_PIPE
     if debug:
         traceback.print_exception(cause, file=sys.stderr)
@@ -222,8 +223,7 @@ def _done(step: Mapping[str, Any]) -> str:
 
 def _worded(cause: BaseException) -> tuple[str, int]:
     if isinstance(cause, ShoalError):
-        message = str(cause)
-        return (in_options(message) if isinstance(cause, ReadError) else message), cause.exit_code
+        return in_options(cause), cause.exit_code
     if hasattr(cause, "format_message"):  # what typer finds wrong with the call
         return _usage(cause), WRONG
     if isinstance(cause, MemoryError):
@@ -239,18 +239,21 @@ def _worded(cause: BaseException) -> tuple[str, int]:
     )
 
 
-def in_options(message: str) -> str:
-    """A message with the options of :func:`shoal.read` under their command-line names."""
-    of_options = message.startswith("The option ")  # elsewhere it may be the name of a column
+def in_options(cause: ShoalError) -> str:
+    """The message, with the options of :func:`shoal.read` under their command-line names."""
+    if not isinstance(cause, ReadError):
+        return str(cause)
 
     def worded(found: re.Match[str]) -> str:
         if found["named"]:
             value = found["value"] or ""
             value = f"'{value}'" if " " in value else value
             return f"{_OPTIONS[found['named']]} {value}".rstrip()
-        return _OPTIONS[found["quoted"]] if found["quoted"] and of_options else found[0]
+        if found["quoted"] and isinstance(cause, OptionError):  # else it may name a column
+            return _OPTIONS[found["quoted"]]
+        return found[0]
 
-    return _PYTHON_OPTION.sub(worded, message)
+    return _PYTHON_OPTION.sub(worded, str(cause))
 
 
 def _usage(cause: Any) -> str:
@@ -271,7 +274,7 @@ def _place(cause: BaseException) -> str:
     return f" in {Path(own[-1].filename).relative_to(root).as_posix()}, line {own[-1].lineno}"
 
 
-def _let_go_of(*streams: Any) -> None:
+def _abandon(*streams: Any) -> None:
     """The reader of the output is gone: do not fail again when Python flushes at exit."""
     for stream in streams:
         with suppress(OSError, ValueError):
@@ -300,21 +303,21 @@ def kept_warnings(*, strict: bool = False) -> Iterator[Warned]:
 
     A strict caller must call ``refuse`` before anything is written.
     """
-    told = Warned()
+    warned = Warned()
     shown = warnings.showwarning
 
     def keep(message: Warning | str, category: type[Warning], *more: Any, **named: Any) -> None:
         own = issubclass(category, ShoalWarning)
-        if own and str(message) not in told:
-            told.append(str(message))
-        if told.refuses:
-            told.refuse()
+        if own and str(message) not in warned:
+            warned.append(str(message))
+        if warned.refuses:
+            warned.refuse()
         if not (own and strict):
             shown(message, category, *more, **named)
 
     warnings.showwarning = keep
     try:
-        yield told
+        yield warned
     finally:
         warnings.showwarning = shown
 
@@ -325,7 +328,7 @@ def warnings_as_lines(*, debug: bool) -> Iterator[None]:
 
     The warning that nothing is left waits for the end: a failure for that reason reports it itself.
     """
-    told: set[str] = set()
+    warned: set[str] = set()
     waiting: list[str] = []
 
     def show(
@@ -337,9 +340,9 @@ def warnings_as_lines(*, debug: bool) -> Iterator[None]:
         **__: object,
     ) -> None:
         text = str(message)
-        if text in told:
+        if text in warned:
             return
-        told.add(text)
+        warned.add(text)
         if issubclass(category, NothingLeftWarning):
             waiting.append(text)
         elif issubclass(category, ShoalWarning):
