@@ -8,7 +8,7 @@ import pytest
 from tests.workflow.samples import people, plan
 
 from shoal import Plan, protect, verify
-from shoal.errors import PlanError
+from shoal.errors import InputError, PlanError
 from shoal.workflow import AboutRelease
 from shoal.workflow._plan_parts import PAGE_FILES, public_texts
 
@@ -17,7 +17,7 @@ TEXTS = dict.fromkeys(("title", "publisher", "contact", "recipient", "purpose", 
 
 
 def test_a_plan_with_a_release_comes_back_from_its_file(tmp_path):
-    about = {**TEXTS, "means": "a\nb", "metadata": ["ddi"], "reasons": {"a.b": "c"}}
+    about = {**TEXTS, "means": "a\nb", "metadata": ["ddi"], "reasons": {"a.b": "c", "city": "d"}}
     made = plan().replacing(release=about)
     made.save(tmp_path / "plan.toml")
     assert Plan.load(tmp_path / "plan.toml") == made
@@ -66,6 +66,11 @@ def test_published_texts_are_escaped_and_the_others_stay_private(tmp_path):
         assert "<script>alert" not in page
         assert "locked room" in page
         assert "voter list" in page
+
+
+def test_a_reason_for_a_column_that_does_not_exist_is_refused():
+    with pytest.raises(InputError, match="'city'"):
+        protect(people(), plan().replacing(release={"reasons": {"citty": "known"}}))
 
 
 @pytest.mark.parametrize("name", public_texts())

@@ -50,7 +50,8 @@ def run(task: Task) -> dict[str, Any]:
 def _with_reasons(task: Task) -> Plan:
     """The plan with the reasons that the project has for its roles."""
     about = task.plan.release
-    known = {n: text for n, text in task.options.get("reasons", {}).items() if text}
+    given, columns = task.options.get("reasons", {}), set(task.table.columns)
+    known = {name: text for name, text in given.items() if text and name in columns}
     reasons = {**known, **about.reasons}
     return task.plan.replacing(release=dataclasses.replace(about, reasons=reasons))
 
