@@ -133,6 +133,29 @@ def test_csvw_does_not_describe_parquet(tmp_path):
     assert not (tmp_path / "release").exists()
 
 
+def test_labels_of_the_source_reach_the_release_but_only_for_values_in_it(tmp_path):
+    rows = "".join(f"{20 + n},{'x' if n % 2 else 'y'},{n}\n" for n in range(60))
+    (tmp_path / "p.csv").write_text(f"age,code,n\n{rows}", "utf-8")
+    labels = [{"value": value, "label": f"label of {value}"} for value in ("x", "y", "gone")]
+    fields = [
+        {"name": "age", "type": "integer", "title": "Age in years", "description": "At entry."},
+        {"name": "code", "type": "string", "categories": labels},
+    ]
+    package = {"resources": [{"path": "p.csv", "schema": {"fields": fields}}]}
+    (tmp_path / "datapackage.json").write_text(json.dumps(package), "utf-8")
+    roles = Roles(quasi_identifiers=["age"], insensitive=["code", "n"])
+    made = Plan([Generalize(k=3)], roles=roles, release={"metadata": ["frictionless", "ddi"]})
+    folder = protect(read(tmp_path / "p.csv"), made).save(tmp_path / "release", format="csv")
+    written = json.loads((folder / "public/datapackage.json").read_text("utf-8"))
+    age, code, _ = written["resources"][0]["schema"]["fields"]
+    assert (age["title"], age["description"]) == (
+        "Age in years",
+        "At entry. Changed by: Generalization.",
+    )
+    assert [one["value"] for one in code["categories"]] == ["x", "y"]
+    assert "gone" not in (folder / "public/ddi.xml").read_text("utf-8")
+
+
 # -- pages
 
 

@@ -181,7 +181,11 @@ class AboutRelease(PlanPart):
 def release_texts() -> dict[str, tuple[str, str, bool]]:
     """The texts of ``[release]``: a label, a hint, and whether the text is published."""
     found = {one.name: one.metadata for one in fields(AboutRelease) if one.metadata}
-    return {n: (n.capitalize(), one["hint"], "private" not in one) for n, one in found.items()}
+    labels = {"licence": "License"}  # the key has the spelling of standards
+    return {
+        name: (labels.get(name, name.capitalize()), one["hint"], "private" not in one)
+        for name, one in found.items()
+    }
 
 
 def public_texts() -> tuple[str, ...]:

@@ -13,11 +13,12 @@ from shoal import Generalize, KAnonymity, Plan, Roles, Table, protect
 #: The width of a page of A4 between its margins, in CSS pixels.
 PAPER = round((210 - 2 * 14) / 25.4 * 96)
 
-SEEN = """() => [...document.querySelectorAll("th, td, dt, dd, h4, p, svg.chart, .card")].map(one => {
-  const box = one.getBoundingClientRect();
-  return {text: one.textContent.trim(), height: box.height, right: box.right, tag: one.tagName,
-          nav: one.closest("nav") !== null};
-})"""
+SEEN = """() => [...document.querySelectorAll("th, td, dt, dd, h4, p, svg.chart, .card")]
+  .map(one => {
+    const box = one.getBoundingClientRect();
+    return {text: one.textContent.trim(), height: box.height, right: box.right,
+            nav: one.closest("nav") !== null};
+  })"""
 
 
 @pytest.fixture(scope="module")

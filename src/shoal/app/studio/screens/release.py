@@ -32,7 +32,7 @@ from shoal.app.studio.releasing._releases import (
 from shoal.app.studio.screens.compare import candidate_in_force
 from shoal.app.studio.tasks.protect import LINES
 from shoal.errors import InputError
-from shoal.table import FORMATS
+from shoal.table import FORMATS, check_standards
 from shoal.workflow import ATTACKS, AboutRelease
 from shoal.workflow._plan_parts import release_texts
 from shoal.workflow.release._release_files import read_plain
@@ -136,6 +136,8 @@ def _begin(studio: Studio, form: Form, request: Request) -> str:
         raise InputError("There is no such format. Choose one from the list.")
     if any(len(text) > _LONGEST for text in said.values()):
         raise InputError(f"A field is limited to {_LONGEST:,} characters. Shorten the text.")
+
+    check_standards(tuple(papers["metadata"]), written)
 
     def edit(plan: Any, settings: Any) -> None:
         set_in(settings, ["release", "format"], written)
