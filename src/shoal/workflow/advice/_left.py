@@ -28,7 +28,9 @@ def what_is_left(original: Table, masked: Table, *, public: bool = False) -> dic
     """
     names = [name for name in original.columns if name not in original.roles.withheld]
     shares = _public_percent(masked.records) if public else _percent
-    return {name: _left(original, masked, name, shares) for name in names}
+    named = [name for name in original.roles.naming if name in masked.columns]
+    left = {name: _left(original, masked, name, shares) for name in names}
+    return left | dict.fromkeys(named, "pseudonyms")
 
 
 def _public_percent(rows: int) -> Callable[[float], str]:
@@ -104,6 +106,7 @@ def _cut(labels: list[str]) -> str | None:
 
 
 def _calendar(labels: list[str]) -> str | None:
+    labels = [label for label in labels if not label.startswith("<")]  # all earlier ones
     for pattern, unit in _CALENDAR.items():
         if labels and all(re.fullmatch(pattern, label) for label in labels):
             return unit

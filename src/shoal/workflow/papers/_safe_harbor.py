@@ -85,7 +85,8 @@ def safe_harbor(release: Release, year: int) -> list[Item]:
     for name in release.masked.columns:
         for kind, why in _findings(release.masked, name, kinds.get(name, "text"), year):
             found.setdefault(kind, []).append(Finding(name, why))
-    for name in release.masked.roles.unit_columns:  # pseudonyms
+    keyed = (n for step in release.steps if step.method == "pseudonymize" for n in step.touched)
+    for name in dict.fromkeys((*release.masked.roles.unit_columns, *keyed)):  # pseudonyms
         found.setdefault("unit", []).append(Finding(name, "shows which records are one person's"))
     return [
         Item(chr(ord("A") + number), title, _once(f for kind in of for f in found.get(kind, ())))
