@@ -97,7 +97,7 @@ def test_what_is_left():
     masked = sh.Round(base=100, columns=["pay"]).fit_transform(masked)
     assert what_is_left(table, masked) == {
         "age": "ranges, half of them up to 10 wide",
-        "zip": "the first 3 of 5 characters",
+        "zip": "3 of 5 digits",
         "born": "year",
         "ill": "unchanged",
         "pay": "changed in 100 % of the records",

@@ -21,6 +21,7 @@ from shoal.errors import InputError, PlanError, ReadError, ReleaseError, RolesEr
 from shoal.hints import check_path, helpful
 from shoal.masking import Masker, Progress
 from shoal.table import LABELLED, ReadOptions, Roles, Table, as_roles, available_memory, read
+from shoal.table.storage.metadata._files import description_of
 from shoal.workflow import Assessment, EngineSettings, Plan, Release, Verification
 from shoal.workflow import assess as assess_in_memory
 from shoal.workflow import protect as protect_in_memory
@@ -365,15 +366,22 @@ def refuse_reading(source: Any, known: ReadOptions | None, engine: str) -> None:
     """Raise InputError if an engine does not read a source, or not as a plan asks."""
     from shoal.engines._files import is_text, other_reading
 
-    if isinstance(source, (str, os.PathLike)) and _is_labelled(source):
+    if not isinstance(source, (str, os.PathLike)):
+        return
+    if _is_labelled(source):
         raise InputError(
             f"The engine '{engine}' does not read files of Stata, SPSS or SAS, because labels and "
             "reasons for missing values would be lost. Use the engine 'memory'."
         )
-
-    if known is None or not isinstance(source, (str, os.PathLike)):
-        return
     path = Path(source)
+    metadata = None if known is None else known.metadata
+    if path.is_file() and description_of(path, metadata) is not None:
+        raise InputError(
+            f"A metadata file describes '{path.name}', and the engine '{engine}' does not read it. "
+            "Use the engine 'memory', or ignore the file with metadata = \"none\" under [read]."
+        )
+    if known is None:
+        return
     odd = other_reading(path, known) if path.exists() and is_text(path) else []
     if odd:
         raise InputError(

@@ -13,8 +13,14 @@ from shoal.engines._engine import in_one_sentence
 from shoal.engines._parts import Sizes, finish_private
 from shoal.errors import ReleaseError
 from shoal.masking import Progress
+from shoal.table import check_standards
 from shoal.workflow.release._folder import complete_or_absent
-from shoal.workflow.release._release import check_targets, write_audit, write_facts
+from shoal.workflow.release._release import (
+    check_targets,
+    write_audit,
+    write_facts,
+    write_pages,
+)
 from shoal.workflow.release._release_files import digest_of
 
 if TYPE_CHECKING:
@@ -39,6 +45,7 @@ def save_in_parts(
         raise ReleaseError(
             f"A release in parts is written as Parquet, not as {format}. Leave the format out."
         )
+    check_standards(release.plan.release.metadata, format)
     target, private = check_targets(out, private_out, force=force)
     notify = progress or (lambda label, share: None)
     with in_one_sentence(), complete_or_absent(target, replace=force, private=private) as folder:
@@ -63,6 +70,7 @@ def save_in_parts(
                 "source": described_source(source),
                 "release_sha256": digest_of(folder / "public" / "release.json"),
                 "parts": described_parts(sorted(records.iterdir())),
+                **write_pages(release, folder / "private"),
             },
         )
         notify("Verifying the files", 0.6)

@@ -31,7 +31,14 @@ from shoal.workflow.release._release_shape import AUDIT_IN_PARTS, FACTS_IN_PARTS
 from shoal.workflow.release._signature import SIGNATURE_FILE
 from shoal.workflow.release._stated_claims import UNOWNED, check_claim, close, finding_of
 from shoal.workflow.release._verification import AUTHENTICITY, CLAIM, Checks, clean
-from shoal.workflow.release._verify import PLAIN, UNCHECKED, check_modes, measured_again
+from shoal.workflow.release._verify import (
+    PLAIN,
+    UNCHECKED,
+    check_modes,
+    measured_again,
+    published_texts,
+    same_metadata,
+)
 
 Outcome = tuple[bool | None, str]
 
@@ -52,13 +59,14 @@ def verify_in_parts(
     if facts is None:
         return Verification(tuple(checks))
     public = place.public / "data"
-    checks.run("no other files", lambda: _only_known(place, facts))
     whole = checks.run("data unchanged", lambda: _unchanged(public, facts["data"]))
     report = facts["report"]
     checks.run(
         "report unchanged",
         lambda: (digest_of(place.public / report["file"]) == report["sha256"], "its checksum"),
     )
+    if "metadata" in facts:
+        checks.run("metadata unchanged", lambda: same_metadata(place, facts))
     audit = None
     if place.private is None:
         checks.run(AUTHENTICITY, lambda: (None, UNCHECKED))
@@ -66,6 +74,7 @@ def verify_in_parts(
         audit = checks.read(AUTHENTICITY, lambda: PartsAudit.read(place))
         if audit is not None:
             checks.run(AUTHENTICITY, lambda: audit.matches(place, facts))
+    checks.run("no other files", lambda: _only_known(place, facts, audit))
     if whole:
         _check_data(place, facts, audit, engine, checks, source)
     return Verification(tuple(checks))
@@ -146,12 +155,19 @@ class PartsAudit:
         for part in said["parts"]:
             if digest_of(self.folder / "records" / part["file"]) != part["sha256"]:
                 return False, f"{part['file']} of the private half was changed"
+        for page in said.get("pages", ()):
+            path = self.folder / page["file"]
+            if not os.path.lexists(path):
+                return False, f"{page['file']} is missing"
+            if digest_of(path) != page["sha256"]:
+                return False, f"{page['file']} was changed"
         counts = (
             (len(said["requirements"]), len(facts["claims"])),
             (len(said["steps"]), len(facts["methods"])),
             (len(said["identifiers"]), facts["identifiers_removed"]),
             ([p["rows"] for p in said["parts"]], [p["rows"] for p in facts["data"]["parts"]]),
             (_names_unit(said, facts), bool(_roles(facts).unit_columns)),
+            (published_texts(said["plan"]), facts.get("about", {})),
         )
         same = all(one == other for one, other in counts)
         return (
@@ -180,16 +196,23 @@ def _facts(place: Place) -> dict[str, Any]:
     return check_shape(read_json(place.public / "release.json"), FACTS_IN_PARTS, "release.json")
 
 
-def _only_known(place: Place, facts: Mapping[str, Any]) -> Outcome:
+def _only_known(place: Place, facts: Mapping[str, Any], audit: PartsAudit | None) -> Outcome:
     parts = {part["file"] for part in facts["data"]["parts"]}
     known: dict[Path, set[str]] = {
-        place.public: {"release.json", "data", facts["report"]["file"], SIGNATURE_FILE},
+        place.public: {
+            *("release.json", "data", facts["report"]["file"], SIGNATURE_FILE),
+            *(one["file"] for one in facts.get("metadata", ())),
+        },
         place.public / "data": parts,
     }
     if place.root != place.public:
         known[place.root] = {"public", "private"}
     if place.private is not None:
-        known |= {place.private: {"audit.json", "records"}, place.private / "records": parts}
+        pages = {page["file"] for page in (audit.facts.get("pages", ()) if audit else ())}
+        known |= {
+            place.private: {"audit.json", "records", *pages},
+            place.private / "records": parts,
+        }
     others = 0
     for folder, names in known.items():
         if not folder.is_dir():

@@ -79,9 +79,20 @@ from shoal.table.storage._read import read
 from shoal.table.storage._reading import Manner, ReadOptions
 from shoal.table.storage._size import available_memory, check_file_size
 from shoal.table.storage._text import source_digest
+from shoal.table.storage._types import recorded_kind
 from shoal.table.storage.inference._missing import MixedColumn, mixed_columns, other_texts
 from shoal.table.storage.labelled._coding import Coding
 from shoal.table.storage.labelled._dictionary import LABELLED, Dictionary
+from shoal.table.storage.metadata._description import DescribedColumn, Description
+from shoal.table.storage.metadata._files import check_standards
+from shoal.table.storage.metadata._files import name_of as metadata_name
+from shoal.table.storage.metadata._files import write as metadata_text
+from shoal.table.suggestion._column_names import NameHints, hints_of, words_of
+from shoal.table.suggestion._patterns import (
+    Evidence,
+    looks_like_identifier,
+    written_as_date,
+)
 from shoal.table.suggestion._suggest import RoleSuggestion, identifying_columns, suggest_roles
 
 __all__ = [
@@ -100,9 +111,12 @@ __all__ = [
     "Coding",
     "Column",
     "Course",
+    "DescribedColumn",
+    "Description",
     "Dialect",
     "Dictionary",
     "Domain",
+    "Evidence",
     "Exchange",
     "Formulas",
     "Hierarchy",
@@ -113,6 +127,7 @@ __all__ = [
     "Meaning",
     "Missing",
     "MixedColumn",
+    "NameHints",
     "Numbers",
     "Outcomes",
     "Pair",
@@ -129,6 +144,7 @@ __all__ = [
     "available_memory",
     "check_file_size",
     "check_reading",
+    "check_standards",
     "check_table",
     "codes_in",
     "column_labels",
@@ -143,10 +159,14 @@ __all__ = [
     "form_classes",
     "frame_of_array",
     "frame_of_columns",
+    "hints_of",
     "identifying_columns",
     "in_one_code",
     "interval_meanings",
     "interval_text",
+    "looks_like_identifier",
+    "metadata_name",
+    "metadata_text",
     "mixed_columns",
     "other_texts",
     "owned_pairs",
@@ -154,6 +174,7 @@ __all__ = [
     "read",
     "read_labels_of",
     "read_records",
+    "recorded_kind",
     "records_as_parquet",
     "released_column",
     "released_text",
@@ -180,4 +201,6 @@ __all__ = [
     "weights_by_class",
     "whole_as_floats",
     "with_target",
+    "words_of",
+    "written_as_date",
 ]

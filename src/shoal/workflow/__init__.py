@@ -16,13 +16,13 @@ from shoal.workflow._assessment import (
 )
 from shoal.workflow._leaks import Leak, Swapping
 from shoal.workflow._plan import (
-    EngineSettings,
     Plan,
     StepRecord,
     minimalities_of,
     minimality_in_words,
     minimality_of,
 )
+from shoal.workflow._plan_parts import AboutRelease, EngineSettings
 from shoal.workflow._protect import Release, protect
 from shoal.workflow._require import Claim, Limit, discover_all_measures
 from shoal.workflow.advice._k_curve import k_curve
@@ -35,6 +35,7 @@ from shoal.workflow.release._verify import verify
 __all__ = [
     "ATTACKS",
     "KNOWN_WORDS",
+    "AboutRelease",
     "Assessment",
     "Check",
     "Claim",

@@ -27,6 +27,7 @@ from shoal.models import PrivacyModel, discover_models
 from shoal.parameters import parameters_of
 from shoal.table import ReadOptions, Roles, Table, as_roles, check_table
 from shoal.table.columns._frames import Kind
+from shoal.workflow._plan_parts import AboutRelease, EngineSettings, PlanPart
 from shoal.workflow._plan_words import as_plan, as_requirement, as_step, called, plan_view
 from shoal.workflow._require import (
     Limit,
@@ -48,7 +49,7 @@ _TOML_CURES = {
     "after a statement": " Write a number with a point and without a sign, such as 0.05.",
     "twice": " Write each [table] once; steps are written as [[steps]].",
 }
-_PARTS = (*_SWITCHES, "unlisted", "read", "roles", "steps", "require", "engine")
+_PARTS = (*_SWITCHES, "unlisted", "release", "read", "roles", "steps", "require", "engine")
 _ALGORITHMS = ("full-domain", "mondrian", "local")
 _KINDS = get_args(Kind)
 #: What to do with columns of a source that a plan does not list.
@@ -87,43 +88,6 @@ class StepRecord:
         }
 
 
-@dataclass(frozen=True)
-class EngineSettings:
-    """How an engine runs a plan on a table that does not fit into memory: ``[engine]`` in a plan.
-
-    Parameters
-    ----------
-    memory_limit : str, optional
-        The memory that a run on DuckDB may use, such as ``"2GB"``. DuckDB gets a quarter of it and
-        spills the rest to disk.
-    temporary : str, optional
-        The folder for spilled data; on a cluster, a folder that all workers can reach.
-    master : str, optional
-        The Spark cluster, such as ``"spark://host:7077"``.
-    """
-
-    memory_limit: str | None = None
-    temporary: str | None = None
-    master: str | None = None
-
-    @classmethod
-    def from_dict(cls, given: Any) -> EngineSettings:
-        """From a plan; unknown entries are refused."""
-        if not isinstance(given, Mapping):
-            raise PlanError("'engine' must be a table: write it under [engine].")
-        for name, value in given.items():
-            if name not in cls.__dataclass_fields__:
-                known = did_you_mean(str(name), cls.__dataclass_fields__)
-                raise PlanError(f"[engine] has no entry '{name}'. {known}")
-            if not isinstance(value, str):
-                raise PlanError(f"'{name}' under [engine] must be a text; got {value!r}.")
-        return cls(**given)
-
-    def to_dict(self) -> dict[str, str]:
-        """The settings that are set, as in a plan."""
-        return {name: value for name, value in vars(self).items() if value is not None}
-
-
 class Plan(Helpful):
     """The steps that mask a table, and the requirements that must hold afterwards.
 
@@ -153,6 +117,9 @@ class Plan(Helpful):
         How to read the source, and which columns it had when the plan was made.
     engine : EngineSettings, optional
         How an engine runs the plan on a table that does not fit into memory.
+    release : dict or AboutRelease, optional
+        What the release is, for whom and why: its title, publisher, contact, recipient, purpose and
+        licence, and the papers to write with it.
 
     Examples
     --------
@@ -191,6 +158,7 @@ class Plan(Helpful):
         unlisted: Unlisted | None = None,
         read: ReadOptions | None = None,
         engine: EngineSettings | None = None,
+        release: AboutRelease | Mapping[str, Any] | None = None,
     ) -> None:
         if isinstance(require, Mapping):
             raise PlanError(
@@ -211,6 +179,9 @@ class Plan(Helpful):
         self.unlisted = unlisted
         self.read = read
         self.engine = EngineSettings() if engine is None else engine
+        self.release = (
+            release if isinstance(release, PlanPart) else AboutRelease.from_dict(release or {})
+        )
         self._check()
 
     @classmethod
@@ -237,8 +208,7 @@ class Plan(Helpful):
 
     def replacing(self, **changes: Any) -> Plan:
         """A copy of the plan with some parts replaced."""
-        parts = ("steps", "require", "roles", *_SWITCHES, "unlisted", "read", "engine")
-        return Plan(**{part: getattr(self, part) for part in parts} | changes)
+        return Plan(**{part: getattr(self, part) for part in _PARTS} | changes)
 
     def _check(self) -> None:
         for step in self.steps:
@@ -260,11 +230,13 @@ class Plan(Helpful):
                     "private, and a plan cannot hold it. Save it, and pass the path of its "
                     "file."
                 )
-        if not isinstance(self.engine, EngineSettings):
-            raise PlanError(
-                "'engine' must be a shoal.workflow.EngineSettings; got "
-                f"{type(self.engine).__name__}."
-            )
+        for part, kind in (("engine", EngineSettings), ("release", AboutRelease)):
+            given = getattr(self, part)
+            if not isinstance(given, kind):
+                raise PlanError(
+                    f"'{part}' must be a shoal.workflow.{kind.__name__}; got "
+                    f"{type(given).__name__}."
+                )
         if self.unlisted is not None and self.unlisted not in _UNLISTED:
             raise PlanError(
                 f"'unlisted' of a plan must be one of {quoted(_UNLISTED)}; got {self.unlisted!r}."
@@ -376,6 +348,8 @@ class Plan(Helpful):
         out: dict[str, Any] = {switch: True for switch in _SWITCHES if getattr(self, switch)}
         if self.unlisted is not None:
             out["unlisted"] = self.unlisted
+        if about := self.release.to_dict():
+            out["release"] = about
         if self.read is not None:
             out["read"] = self.read.to_dict()
         if self.roles is not None:
@@ -425,6 +399,7 @@ class Plan(Helpful):
             unlisted=given.get("unlisted"),
             read=None if read is None else _reading_from(read),
             engine=EngineSettings.from_dict(given.get("engine", {})),
+            release=AboutRelease.from_dict(given.get("release", {})),
             **{switch: given.get(switch, False) for switch in _SWITCHES},
         )
 

@@ -6,7 +6,7 @@ import functools
 import os
 import warnings
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -40,6 +40,7 @@ from shoal.workflow._source import as_planned
 from shoal.workflow.advice._advice import Advice, advise, reached
 from shoal.workflow.advice._left import what_is_left
 from shoal.workflow.advice._nearest import nearest, nearest_that_masks
+from shoal.workflow.papers._pages import attacks_for_pages
 from shoal.workflow.release._crowds import crowded_total
 from shoal.workflow.release._identities import same_pseudonyms, same_shifts
 from shoal.workflow.release._profile import Bar, ColumnProfile, class_size_profile, column_profiles
@@ -89,6 +90,8 @@ class Release(Helpful):
     audit: Mapping[str, Any]
     #: What is left of each column, in words: for the steward, not for the public.
     left: Mapping[str, str] = field(default_factory=dict)
+    #: The attacks that a page of the private half shows; None if the plan asks for none.
+    attacks: Assessment | None = None
     #: How the source was read; None if the original was a frame.
     manner: Manner | None = None
     #: The columns that were to be left out, whatever they hold.
@@ -268,7 +271,11 @@ def protect(table: Table, plan: Plan, *, progress: Progress | None = None) -> Re
         before=before,
         after=after,
         class_sizes=class_size_profile(table, masked),
-        columns=tuple(column_profiles(table, masked)),
+        columns=tuple(
+            replace(profile, left=told.get(profile.name, ""))
+            for told in [what_is_left(table, masked, public=True)]
+            for profile in column_profiles(table, masked)
+        ),
         removed_identifiers=tuple(n for n in table.roles.naming if n not in named),
         rows_before=len(table),
         audit=Secrets(
@@ -280,6 +287,7 @@ def protect(table: Table, plan: Plan, *, progress: Progress | None = None) -> Re
             **({} if table.manner is None else {"read": table.manner.options.to_dict()}),
         ),
         left=what_is_left(table, masked),
+        attacks=attacks_for_pages(masked, table, plan.release),
         manner=table.manner,
         dropped=table.roles.drop,
     )

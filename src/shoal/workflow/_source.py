@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Container, Mapping
 from typing import TYPE_CHECKING, Final
 
-from shoal.errors import InputError, SourceWarning, quoted
+from shoal.errors import InputError, SourceWarning, did_you_mean, quoted
 
 if TYPE_CHECKING:
     from shoal.table import Table
@@ -27,6 +27,12 @@ def check_source(kinds: Mapping[str, str], plan: Plan, empty: Container[str] = (
     ``kinds`` has the kind of each column. ``empty`` lists columns without a value; their kind
     means nothing.
     """
+    for name in plan.release.reasons:
+        if name not in kinds:
+            raise InputError(
+                f"[release.reasons] names column '{name}', which the source does not have. "
+                f"{did_you_mean(name, kinds)}"
+            )
     recorded = (plan.read.columns if plan.read is not None else None) or {}
     new = [name for name in kinds if name not in _known_columns(plan)]
     if new and plan.unlisted == "refuse":
@@ -49,7 +55,7 @@ def check_source(kinds: Mapping[str, str], plan: Plan, empty: Container[str] = (
 
 def as_planned(table: Table, plan: Plan) -> Table:
     """The table without the columns that a plan leaves out."""
-    if plan.unlisted is None and plan.read is None:
+    if plan.unlisted is None and plan.read is None and not plan.release.reasons:
         return table
     recorded = (plan.read.columns if plan.read is not None else None) or {}
     follows = {*table.dictionary.reasons.values()} - {*recorded}  # with the columns they explain

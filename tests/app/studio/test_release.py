@@ -20,11 +20,25 @@ from shoal.workflow import sign
 REASON = "neighbours know it"
 
 
+ABOUT = """
+[release]
+recipient = "a research group"
+means = "a voter list"
+pages = "decisions"
+"""
+
+
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
-    about = {"recipient": "a research group", "purpose": "a study"}
     project = tmp_path_factory.mktemp("project")
-    return finished("protect", project, format="csv", reasons={"age": REASON}, about=about)
+    return finished("protect", project, format="csv", reasons={"age": REASON})
+
+
+@pytest.fixture(scope="module")
+def described(tmp_path_factory):
+    """A release whose plan says for whom it is."""
+    project = tmp_path_factory.mktemp("described")
+    return finished("protect", project, PLAN + ABOUT, format="csv", reasons={"age": REASON})
 
 
 @pytest.fixture
@@ -48,13 +62,17 @@ def test_a_release_is_written_and_holds(written):
     assert stat.S_IMODE((folder / "private").stat().st_mode) == 0o700
     audit = json.loads((folder / "private" / "audit.json").read_text(encoding="utf-8"))
     assert audit["studio"]["reasons"] == {"age": REASON}
-    assert audit["studio"]["about"]["recipient"] == "a research group"
+    assert audit["plan"]["release"] == {"reasons": {"age": REASON}}
 
 
-def test_reasons_and_purpose_are_not_in_the_public_half(written):
-    public = [path.read_bytes() for path in (written / "release" / "public").iterdir()]
+def test_reasons_and_means_are_not_in_the_public_half(described):
+    public = [path.read_bytes() for path in (described / "release" / "public").iterdir()]
     assert len(public) == 3
-    assert not any(REASON.encode() in text or b"research group" in text for text in public)
+    assert not any(REASON.encode() in text or b"voter list" in text for text in public)
+    assert sum(b"research group" in text for text in public) == 2  # the report, release.json
+    page = (described / "release" / "private" / "decisions.html").read_text(encoding="utf-8")
+    assert REASON in page
+    assert "voter list" in page
 
 
 def test_what_is_verified_is_told_line_by_line(written):
@@ -98,10 +116,27 @@ def test_reasons_and_purpose_that_are_written_are_done(browser):
         settings["reasons"] = dict.fromkeys(names, "known")
 
     browser.studio.project.change("reasons", edit)
-    text = browser.post("/release/begin", recipient="the public", purpose="research").text
+    fields = {"recipient": "the public", "purpose": "research", "context": "a safe room"}
+    text = browser.post("/release/begin", **fields, **{"metadata.ddi": "1"}).text
     assert "Each role has one" in _point(text, "Reasons are written down")
     assert ">done<" in _point(text, "Recipient and purpose are written")
-    assert browser.studio.project.settings["release"]["recipient"] == "the public"
+    about = browser.studio.project.plan.release
+    assert about.public == {"recipient": "the public", "purpose": "research"}
+    assert (about.context, about.metadata) == ("a safe room", ("ddi",))
+    assert 'name="metadata.ddi" value="1" checked' in text
+
+
+def test_texts_of_an_earlier_version_are_offered_and_move_into_the_plan(browser):
+    def edit(plan, settings):
+        settings["release"] = {"title": "Visits", "format": "tsv"}
+
+    browser.studio.project.change("as before", edit)
+    assert 'value="Visits"' in browser.get("/release").text
+    browser.post("/release/begin", title="Visits", format="tsv")
+    assert browser.studio.project.settings["release"] == {"format": "tsv"}
+    assert browser.studio.project.plan.release.title == "Visits"
+    browser.post("/release/begin", title="", format="tsv")
+    assert "release" not in browser.studio.project.version.plan
 
 
 def test_a_plan_that_requires_nothing_is_said(open_studio, people):

@@ -129,7 +129,9 @@ def test_a_file_with_names_that_are_patterns_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("format", ["csv", "tsv", "parquet", "arrow", "xlsx"])
-def test_a_release_with_names_that_are_nearly_patterns_comes_back(tmp_path: Path, format: str) -> None:
+def test_a_release_with_names_that_are_nearly_patterns_comes_back(
+    tmp_path: Path, format: str
+) -> None:
     if format == "xlsx":
         pytest.importorskip("fastexcel", reason="the extra 'excel' is not installed")
         pytest.importorskip("xlsxwriter", reason="the extra 'excel' is not installed")

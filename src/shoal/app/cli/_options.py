@@ -9,7 +9,7 @@ import io
 import re
 import shlex
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin
 
@@ -176,6 +176,8 @@ class Reading:
     skip_lines N: The number of lines above the column names.
     missing_reasons WHAT: For Stata, SPSS and SAS: kept or dropped. Kept reasons for missing values
         are columns of their own.
+    metadata FILE: A Frictionless, CSVW or DDI-Codebook file that describes the table, or none to
+        ignore one that lies next to it (default: datapackage.json, NAME-metadata.json or ddi.xml).
     """
 
     query: str | None = None
@@ -191,6 +193,7 @@ class Reading:
     header: bool = False
     skip_lines: int | None = None
     missing_reasons: str | None = None
+    metadata: str | None = None
 
     def read(self, source: str, *others: str | None, known: ReadOptions | None = None) -> Table:
         """The table behind DATA; an option that only fits another table of the call is ignored.
@@ -241,14 +244,18 @@ class Reading:
                 f"The engine '{chosen}' cannot read from this database. Use --engine memory, or "
                 "copy the table to Parquet."
             )
-        given = self.words()
+        ignored = self.metadata == "none"
+        given = (replace(self, metadata=None) if ignored else self).words()
         if given:
             raise InputError(
                 f"The engine '{chosen}' detects by itself how to read the data. Leave out "
                 f"{given[0]}, or use --engine memory."
             )
         from shoal.engines import refuse_reading
+        from shoal.table import ReadOptions
 
+        if ignored:
+            known = ReadOptions(metadata="none").over(known)
         refuse_reading(source, known, chosen)
         return chosen, why
 
@@ -284,6 +291,7 @@ class Reading:
             "header": self.header or None,
             "skip_lines": self.skip_lines,
             "missing_reasons": self.missing_reasons,
+            "metadata": self.metadata,
         }
         return {name: value for name, value in given.items() if value is not None}
 

@@ -84,7 +84,7 @@ def protect(
     engine ENGINE: Where the plan runs: in memory (or local), or on duckdb or spark, which write
         the release in parts. auto decides by the size of DATA.
     """
-    from shoal.table import DELIMITER_OF
+    from shoal.table import DELIMITER_OF, check_standards
     from shoal.table.storage._formats import check_format
     from shoal.workflow import Plan, protect
     from shoal.workflow.release._release import check_targets
@@ -106,6 +106,7 @@ def protect(
     if format:
         written = check_format(format, writing=True)
     _, private = check_targets(out, private_out, force=force)  # before the long work
+    check_standards(loaded.release.metadata, written if chosen == "memory" else "parquet")
     if chosen != "memory" and not as_json:
         ui.note(f"Engine: {chosen}, since {why}.")
     dialect = {"delimiter": out_delimiter, "decimal": out_decimal, "encoding": out_encoding}

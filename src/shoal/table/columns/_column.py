@@ -32,7 +32,7 @@ from shoal.table.columns._frames import (
     kind_of,
     plain_floats,
 )
-from shoal.table.columns._quantities import scale_name, scale_of
+from shoal.table.columns._quantities import days_of, scale_name, scale_of
 
 
 @dataclass(frozen=True)
@@ -197,7 +197,13 @@ class Column:
 
     @property
     def ends(self) -> tuple[float, float] | None:
-        """The smallest and the largest number, or None. Infinite numbers are refused."""
+        """The smallest and the largest number, or day of a date; None if there is none.
+
+        Infinite numbers are refused.
+        """
+        if self.kind in ("date", "datetime"):
+            days = days_of(self.codes.levels)
+            return (float(days[0]), float(days[-1])) if len(days) else None
         if self.is_coded:
             levels = Column(self.codes.levels).numbers.values
             return (float(levels[0]), float(levels[-1])) if len(levels) else None
@@ -240,11 +246,14 @@ class Column:
         return {texts[code]: int(counts[code]) for code in order.tolist()}
 
     def counts_between(self, edges: Floats) -> Integers:
-        """How many numbers lie between each edge and the next; missing ones do not count."""
-        if self.is_coded:
+        """How many numbers, or dates in days, lie between each edge and the next."""
+        if self.is_coded or self.kind in ("date", "datetime"):
             codes = self.codes
             counts = codes.counts[: len(codes.levels)]
-            places = np.searchsorted(codes.levels.cast(pl.Float64).to_numpy(), edges)
+            levels = codes.levels
+            is_number = levels.dtype.is_numeric()
+            numbers = levels.cast(pl.Float64).to_numpy() if is_number else days_of(levels)
+            places = np.searchsorted(numbers, edges)
             return np.diff(np.append(0, np.cumsum(counts))[places])
         values = self.numbers.values.astype(np.float64, copy=False)
         if self.missing_count:

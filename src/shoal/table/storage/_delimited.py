@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -161,9 +161,9 @@ def _narrowest(most: int | None) -> pl.DataType:
 
 
 def read_delimited(
-    path: Path, options: ReadOptions, *, likely: str = ","
+    path: Path, options: ReadOptions, *, likely: str = ",", as_text: Container[str] = ()
 ) -> tuple[list[Column], Manner]:
-    """Read delimited text; types are inferred from all values."""
+    """Read delimited text; types are inferred from all values, except those of texts."""
     state = file_state(path)
     file = TextFile.open(path, options.encoding, options.delimiter, likely, options.skip_lines)
     if options.header and all(map(str.strip, file.names)):
@@ -183,19 +183,23 @@ def read_delimited(
         texts, samples = ([each[at] for at in used] for each in (texts, samples))
         labels = [labels[at] for at in used]
     formatted = read_formatted_dates(names, texts, options.date_formats or {}, f"'{path}'")
+    open_ones = [at for at, name in enumerate(names) if name not in as_text]
+    inferred, open_names = [texts[at] for at in open_ones], [names[at] for at in open_ones]
     spelling = infer_types(
-        texts,
-        samples,
+        inferred,
+        [samples[at] for at in open_ones],
         decimal=options.decimal,
         thousands=options.thousands,
         commas=file.shape.delimiter == ",",
     )
+    for at, column in zip(open_ones, inferred, strict=True):
+        texts[at] = column
     columns = [column_of(*column) for column in zip(names, texts, labels, strict=True)]
     if not options.header:
         # first, because other messages may quote the names
         check_header(names, columns, f"The first line of '{path}'")
     check_names(names, f"'{path}'")
-    formats = {names[at]: format for at, format in spelling.date_formats.items()}
+    formats = {open_names[at]: format for at, format in spelling.date_formats.items()}
     found = replace(
         options,
         delimiter=file.shape.delimiter,
@@ -205,7 +209,7 @@ def read_delimited(
         skip_lines=file.skipped or options.skip_lines,
         date_formats=formatted | formats or None,
     )
-    notes = _notes(file, options, spelling, names, dropped)
+    notes = _notes(file, options, spelling, open_names, dropped)
     return columns, Manner(found, marked=file.text.marked, notes=tuple(notes))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,7 +19,7 @@ from shoal.table.columns._frames import to_polars
 from shoal.table.storage._columnar import read_arrow, read_parquet
 from shoal.table.storage._delimited import TextFile, read_delimited, recorded_columns
 from shoal.table.storage._formats import DELIMITER_OF, check_format, format_of
-from shoal.table.storage._reading import Manner, ReadOptions, refuse_others
+from shoal.table.storage._reading import OPTIONS_OF, Manner, ReadOptions, refuse_others
 from shoal.table.storage._types import (
     Fields,
     check_recorded_names,
@@ -31,6 +32,8 @@ from shoal.table.storage.labelled._coding import Coding
 from shoal.table.storage.labelled._dictionary import FAMILY, NO_DICTIONARY, Dictionary
 from shoal.table.storage.labelled._read import read_labelled
 from shoal.table.storage.labelled._release import restored
+from shoal.table.storage.metadata._description import Description
+from shoal.table.storage.metadata._files import description_of
 
 if TYPE_CHECKING:
     from shoal.table._table import Table
@@ -64,6 +67,7 @@ def read(
     skip_lines: int | None = None,
     date_formats: str | Mapping[str, str] | None = None,
     missing_reasons: str | None = None,
+    metadata: str | os.PathLike[str] | None = None,
 ) -> Table:
     """Read a table: text, Parquet, Feather/Arrow, Excel, Stata, SPSS, SAS, or a database query.
 
@@ -98,6 +102,10 @@ def read(
     missing_reasons : {"kept", "dropped"}, optional
         For a file of Stata, SPSS or SAS: whether the declared reasons for missing values become
         columns of their own (by default), or all missing values are alike.
+    metadata : path, optional
+        A Frictionless, CSVW or DDI-Codebook file that describes the table: types, missing values,
+        labels. By default, one that lies next to the table is used: ``datapackage.json``,
+        ``NAME-metadata.json`` or ``ddi.xml``. ``"none"`` ignores it.
 
     Returns
     -------
@@ -129,6 +137,7 @@ def read(
         "skip_lines": skip_lines,
         "date_formats": date_formats,
         "missing_reasons": missing_reasons,
+        "metadata": None if metadata is None else os.fspath(metadata),
     }
     found, manner, dictionary = read_source(source, **options)
     if dictionary is not NO_DICTIONARY and isinstance(found, pl.DataFrame):
@@ -171,15 +180,34 @@ def read_source(
             missing_reasons=reading.missing_reasons or "kept",
         )
         return frame, Manner(reading), dictionary
-    columns, manner = _read_file(path, format, reading)
-    return columns, manner, NO_DICTIONARY
+    described = description_of(path, reading.metadata)
+    if described is not None:
+        return *_as_described(path, format, reading, described), NO_DICTIONARY
+    return *_read_file(path, format, reading), NO_DICTIONARY
+
+
+def _as_described(
+    path: Path, format: str, reading: ReadOptions, described: Description
+) -> tuple[list[Column], Manner]:
+    """A file that a metadata file describes."""
+    options = described.options(reading, text=format in DELIMITER_OF)
+    if format in OPTIONS_OF:
+        options.check_for(format)
+    else:
+        options = reading  # a format that has types needs no options
+    found, manner = _read_file(path, format, options, described.texts)
+    columns = [Column(one) for one in found] if isinstance(found, pl.DataFrame) else found
+    told = f"The metadata file '{described.source}' describes {len(described.columns)} columns."
+    return described.applied(columns), replace(
+        manner, notes=(told, *manner.notes), described=described.by_name
+    )
 
 
 def _read_file(
-    path: Path, format: str, options: ReadOptions
+    path: Path, format: str, options: ReadOptions, texts: frozenset[str] = frozenset()
 ) -> tuple[pl.DataFrame | list[Column], Manner]:
     if format in DELIMITER_OF:
-        return read_delimited(path, options, likely=DELIMITER_OF[format])
+        return read_delimited(path, options, likely=DELIMITER_OF[format], as_text=texts)
     if format == "xlsx":
         return read_excel(path, options)
     return _plain(read_columnar(path, format)), Manner(options)

@@ -6,7 +6,7 @@ import dataclasses
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from shoal.errors import OptionError, ReadError, did_you_mean, quoted
 from shoal.hints import Helpful
@@ -25,6 +25,11 @@ from shoal.table.storage.inference._dates import EVERY_COLUMN, check_date_format
 from shoal.table.storage.inference._missing import DEFAULT_MISSING
 from shoal.table.storage.inference._numbers import DECIMALS, THOUSANDS
 
+if TYPE_CHECKING:
+    from shoal.table.storage.metadata._description import DescribedColumn
+
+#: Options that say nothing about the notation of a format.
+_OF_ALL: Final = ("columns", "metadata")
 #: The options for each format; the other formats have none.
 _OF_TEXT: Final = (
     *("delimiter", "encoding", "decimal", "thousands", "missing_values", "only_missing_values"),
@@ -70,6 +75,9 @@ class ReadOptions(Helpful):
     missing_reasons : {"kept", "dropped"}, optional
         For a file of Stata, SPSS or SAS: whether the declared reasons for missing values become
         columns of their own (by default), or all missing values are alike.
+    metadata : str, optional
+        The metadata file that describes the table (Frictionless, CSVW or DDI-Codebook), or
+        ``"none"`` to ignore one that lies next to the table.
     columns : mapping of str, optional
         The columns of the source when the options were written, with their kinds. They do not
         change how the source is read, but reveal that it is a different one.
@@ -87,6 +95,7 @@ class ReadOptions(Helpful):
     skip_lines: int | None = None
     date_formats: Mapping[str, str] | None = None
     missing_reasons: str | None = None
+    metadata: str | None = None
     columns: Mapping[str, str] | None = None
 
     def __post_init__(self) -> None:
@@ -181,7 +190,7 @@ class ReadOptions(Helpful):
 
     def fitting(self, format: str) -> ReadOptions:
         """The options that apply to a format."""
-        known = (*OPTIONS_OF.get(format, ()), "columns")
+        known = (*OPTIONS_OF.get(format, ()), *_OF_ALL)
         kept = {name: value for name, value in self.to_dict().items() if name in known}
         return ReadOptions(format=format, **kept)
 
@@ -195,7 +204,7 @@ class ReadOptions(Helpful):
         allowed = OPTIONS_OF.get(format, ())
         if allowed is _OF_TEXT:
             what = "a text file"
-        given = self.without(["format", "columns"]).to_dict()
+        given = self.without(["format", *_OF_ALL]).to_dict()
         refuse_others(given, allowed, what)
 
 
@@ -212,6 +221,7 @@ def refuse_others(given: Iterable[str], allowed: Sequence[str], what: str) -> No
 _KINDS: Final[dict[str, tuple[type, ...]]] = {
     **dict.fromkeys(("format", "delimiter", "encoding", "decimal", "thousands"), (str,)),
     "missing_reasons": (str,),
+    "metadata": (str,),
     "sheet": (str, int),
     "header": (bool,),
     "skip_lines": (int,),
@@ -229,6 +239,7 @@ _WORDS: Final = {
     "skip_lines": "a whole number",
     "date_formats": "a format such as '%d.%m.%Y', or a table of columns with their formats",
     "missing_reasons": "'kept' or 'dropped'",
+    "metadata": "the path of a metadata file, or 'none'",
     "columns": "a table of columns with their kinds",
 }
 
@@ -252,13 +263,14 @@ class Manner:
     """How a source was read: the given options and what was detected.
 
     With ``options``, it is read in the same way again. ``notes`` report what was detected and what
-    could not be.
+    could not be. ``described`` is what a metadata file says about single columns.
     """
 
     options: ReadOptions = ReadOptions()
     marked: bool = False
     sheets: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    described: Mapping[str, DescribedColumn] = dataclasses.field(default_factory=dict)
 
     def dialect(self, format: str) -> Dialect:
         """The dialect that writes a text file like the source, as far as possible."""

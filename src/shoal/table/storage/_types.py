@@ -13,7 +13,7 @@ from shoal.errors import InputError, ReadError, quoted
 from shoal.kernels.arrays import Integers
 from shoal.table.columns._column import Column
 from shoal.table.columns._encode import encode, narrowest
-from shoal.table.columns._frames import plain_floats
+from shoal.table.columns._frames import Kind, kind_of, plain_floats
 
 _SIMPLE: Final[dict[str, pl.DataType]] = {
     kind.__name__.lower(): kind()
@@ -45,6 +45,11 @@ def schema_of(types: Mapping[str, pl.DataType]) -> dict[str, str]:
 def dtypes_of(schema: Mapping[str, str]) -> dict[str, pl.DataType]:
     """The polars types of a recorded schema: the inverse of :func:`schema_of`."""
     return {column: _dtype_of(column, name) for column, name in schema.items()}
+
+
+def recorded_kind(column: str, name: str) -> Kind:
+    """The kind of a recorded type."""
+    return kind_of(_dtype_of(column, name))
 
 
 def _name_of(dtype: pl.DataType) -> str | None:

@@ -1,13 +1,15 @@
-"""What is left of each column after masking, in a few words for the steward."""
+"""What is left of each column after masking, in a few words for the steward or the public."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Final
 
 import numpy as np
 
 from shoal.table import Table
+from shoal.workflow.release._crowds import crowded_percent, share_step
 
 _CUT: Final = re.compile(r"([^*]*)(\*+)")
 #: What is left of a date, by its notation.
@@ -19,15 +21,29 @@ _CALENDAR: Final = {
 }
 
 
-def what_is_left(original: Table, masked: Table) -> dict[str, str]:
-    """What a reader of the release still has of each original column that may be released."""
+def what_is_left(original: Table, masked: Table, *, public: bool = False) -> dict[str, str]:
+    """What a reader of the release still has of each original column that may be released.
+
+    For the ``public``, shares that compare with the original are in steps of a crowd.
+    """
     names = [name for name in original.columns if name not in original.roles.withheld]
+    shares = _public_percent(masked.records) if public else _percent
     named = [name for name in original.roles.naming if name in masked.columns]
-    left = {name: _left(original, masked, name) for name in names}
+    left = {name: _left(original, masked, name, shares) for name in names}
     return left | dict.fromkeys(named, "pseudonyms")
 
 
-def _left(original: Table, masked: Table, name: str) -> str:
+def _public_percent(rows: int) -> Callable[[float], str]:
+    def words(share: float) -> str:
+        told = crowded_percent(share, rows)
+        if told is None:
+            return "some of the records"
+        return f"about {told:.0f} %" if told else f"fewer than {share_step(rows)} %"
+
+    return words
+
+
+def _left(original: Table, masked: Table, name: str, shares: Callable[[float], str]) -> str:
     if name not in masked.columns:
         return "removed"
     changed = masked.changed_count(name, original)
@@ -37,13 +53,13 @@ def _left(original: Table, masked: Table, name: str) -> str:
         return "nothing left"
     share = changed / len(masked)
     if masked.kind(name) != "text":
-        return f"changed in {_percent(share)} of the records"
+        return f"changed in {shares(share).removesuffix(' of the records')} of the records"
     counts = masked.value_counts(name)
     gone = counts.pop("*", 0) / len(masked)
     words = _cut(list(counts)) or _calendar(list(counts)) or _ranges(original, masked, name)
     if words is None:
         parts = {"unchanged in": 1 - share, "grouped in": share - gone}
-        words = ", ".join(f"{said} {_percent(part)}" for said, part in parts.items() if part > 0)
+        words = ", ".join(f"{said} {shares(part)}" for said, part in parts.items() if part > 0)
     return words + (f", removed in {_percent(gone)}" if gone else "")
 
 
@@ -85,7 +101,8 @@ def _cut(labels: list[str]) -> str | None:
     if len(whole) != 1:
         return None
     span = f"{kept[0]}" if len(kept) == 1 else f"{kept[0]} to {kept[-1]}"
-    return f"the first {span} of {whole.pop()} characters"
+    digits = all(one[1].isdigit() or not one[1] for one in found if one)
+    return f"{span} of {whole.pop()} {'digits' if digits else 'characters'}"
 
 
 def _calendar(labels: list[str]) -> str | None:

@@ -17,10 +17,13 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.table import ROOT, Classes, Table
+from shoal.workflow.release._calendar import Bins, spans_of_dates
 from shoal.workflow.release._crowds import SMALLEST_CROWD, crowded_percent
 
 SIZE_LIMITS = (1, 2, 3, 5, 10, 20, 50, 100)
 _MOST_BARS = 20
+_NUMBERS = ("integer", "float")
+_DATES = ("date", "datetime")
 
 
 @dataclass(frozen=True)
@@ -41,8 +44,8 @@ class Bar:
 class ColumnProfile:
     """What happened to one column.
 
-    ``numeric`` columns have bars over ranges of numbers. If ``intervals`` were released, each is
-    spread evenly over its width.
+    ``numeric`` columns have bars over ranges of numbers, or of dates in days. If ``intervals`` were
+    released, each is spread evenly over its width. ``left`` says what a reader still has of it.
     """
 
     name: str
@@ -53,6 +56,12 @@ class ColumnProfile:
     bars: tuple[Bar, ...]
     numeric: bool
     intervals: bool = False
+    left: str = ""
+
+    @property
+    def dates(self) -> bool:
+        """Whether the bars are over ranges of dates."""
+        return self.kind in _DATES
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -97,7 +106,7 @@ def column_profile(
     role, kind = original.roles.of(name), original.kind(name)
     if masked is None or name not in masked.columns:
         return ColumnProfile(name, role, kind, "removed", None, (), False)
-    numeric = kind in ("integer", "float") and masked.kind(name) in ("integer", "float")
+    numeric = any(kind in kinds and masked.kind(name) in kinds for kinds in (_NUMBERS, _DATES))
     bars_of = _numeric_bars if numeric else _value_bars
     if changed == 0:
         # the original is not shown next to it: if a few records were removed, the difference
@@ -117,20 +126,24 @@ def _numeric_bars(original: Table | None, masked: Table, name: str) -> tuple[Bar
     ends = column.ends
     if ends is None:
         return (Bar("missing", None, 100.0),)
-    edges = _round_edges(*ends)
+    bins = Bins.for_range(*ends, _MOST_BARS) if masked.kind(name) in _DATES else None
+    edges = _round_edges(*ends) if bins is None else bins.edges(*ends)
     after = column.counts_between(_open(edges))
-    return _bars_between(edges, after, original, masked, name)
+    return _bars_between(edges, after, original, masked, name, bins)
 
 
 def _released_intervals(
     original: Table, masked: Table, name: str
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]] | None:
-    """The ends of the intervals that numbers became, and how many records have each."""
+    """The ends of the intervals that numbers or dates became, and how many records have each."""
     kind = original.kind(name)
-    if kind not in ("integer", "float") or masked.kind(name) != "text":
+    if kind not in (*_NUMBERS, *_DATES) or masked.kind(name) != "text":
         return None
-    column = masked.codes(name)
-    stretches = masked.column(name).domain(kind).stretches(whole=kind == "integer")
+    column, domain = masked.codes(name), masked.column(name).domain(kind)
+    if kind in _DATES:
+        stretches = spans_of_dates(column.texts, domain)
+    else:
+        stretches = domain.stretches(whole=kind == "integer")
     if stretches is None or not np.isfinite(stretches).any():
         return None
     known = [text != ROOT for text in column.texts]
@@ -147,11 +160,21 @@ def _interval_bars(
 ) -> tuple[Bar, ...]:
     """Each released interval spread evenly over its width; open ones end at the picture's edge."""
     ends = stretches[np.isfinite(stretches)]
-    least = 1.0 if original.kind(name) == "integer" else 0.0
-    edges = _round_edges(float(ends.min()), float(ends.max()), least=least)
+    low_end, high_end, bins = float(ends.min()), float(ends.max()), None
+    if original.kind(name) in _DATES:
+        bins = Bins.for_range(low_end, high_end - 1, _MOST_BARS)
+        bins = bins if high_end > low_end + 1 else Bins("Y")
+        edges = bins.edges(low_end, high_end - 1)
+        if np.isposinf(stretches).any():
+            edges = np.append(edges, bins.start(bins.number(edges[-1]) + 1))
+    else:
+        least = 1.0 if original.kind(name) == "integer" else 0.0
+        edges = _round_edges(low_end, high_end, least=least)
     if np.isneginf(stretches).any():
         with np.errstate(over="ignore"):
-            edges = np.concatenate([[edges[0] - (edges[1] - edges[0])], edges])
+            below = edges[0] - (edges[1] - edges[0])
+            below = below if bins is None else bins.start(bins.number(edges[0]) - 1)
+            edges = np.concatenate([[below], edges])
     if len(edges) > 2 and (stretches[:, 0] < edges[-2]).all() and edges[-2] >= ends.max():
         edges = edges[:-1]  # nothing begins at the end of the last one
     largest = np.finfo(np.float64).max
@@ -163,7 +186,7 @@ def _interval_bars(
     points = at == np.arange(len(edges) - 1)
     shares = np.where(width > 0, inside.clip(0) / np.where(width > 0, width, 1), points)
     after = np.rint(counts @ shares).astype(np.int64)
-    return _bars_between(edges, after, original, masked, name)
+    return _bars_between(edges, after, original, masked, name, bins)
 
 
 def _open(edges: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -177,14 +200,18 @@ def _bars_between(
     original: Table | None,
     masked: Table,
     name: str,
+    bins: Bins | None,
 ) -> tuple[Bar, ...]:
-    """Bars over ranges of numbers, followed by those of cells without a number."""
+    """Bars over ranges of numbers or dates, followed by those of cells without a number."""
     before = None
     if original is not None:
         before = original.column(name).counts_between(_open(edges))
     spans = _crowded_spans(before if before is not None else np.full(len(after), SMALLEST_CROWD))
     ranges = [(float(edges[first]), float(edges[last + 1])) for first, last in spans]
-    labels = [f"{_number(low)} to {_number(high)}" for low, high in ranges]
+    labels = [
+        f"{_number(low)} to {_number(high)}" if bins is None else bins.label(low, high)
+        for low, high in ranges
+    ]
     old = None if before is None else _sums(before, spans)
     new = _sums(after, spans)
     silent = 0 if masked.kind(name) != "text" else masked.value_counts(name).get(ROOT, 0)

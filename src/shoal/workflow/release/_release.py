@@ -26,6 +26,7 @@ from shoal.table import (
     Manner,
     Sampling,
     Table,
+    check_standards,
     records_as_parquet,
     source_digest,
 )
@@ -36,6 +37,7 @@ from shoal.workflow._plan import (
     minimality_in_words,
     minimality_of,
 )
+from shoal.workflow._plan_parts import PAGE_FILES
 from shoal.workflow._require import Claim, plain
 from shoal.workflow.release._crowds import (
     SMALLEST_CROWD,
@@ -51,7 +53,7 @@ if TYPE_CHECKING:
 FORMAT_VERSION = 1
 #: The file of the private half that records who was in the table before a sample was drawn.
 SAMPLING_FILE = "sampling.parquet"
-_PRIVATE_FILES = {"audit.json", "records", "records.parquet", SAMPLING_FILE}
+_PRIVATE_FILES = {"audit.json", "records", "records.parquet", SAMPLING_FILE, *PAGE_FILES.values()}
 #: Measures that anyone can recompute from the released data alone.
 PUBLIC_MEASURES = ("prosecutor_risk", "marketer_risk", "records_at_risk", "uniqueness")
 
@@ -80,6 +82,7 @@ def save_release(
     check_format(format, writing=True)
     if formulas not in ("neutralise", "keep"):
         raise InputError(f"formulas must be 'neutralise' or 'keep'; got {formulas!r}.")
+    check_standards(release.plan.release.metadata, format)
     dialect = _dialect(release, format, asked)
     warn_about_losses(release.masked, format)
     tell = progress or (lambda label, share: None)
@@ -245,12 +248,24 @@ def write_facts(release: Release, folder: Path, written: Mapping[str, Any]) -> N
     from shoal.workflow.report import release_page
 
     facts = public_facts(release, written)
+    facts |= write_metadata(release, folder, facts)
     report = folder / "report.html"
     report.write_text(release_page(release, facts), encoding="utf-8")
     facts["report"] = {"file": report.name, "sha256": _digest(report)}
     (folder / "release.json").write_text(
         json.dumps(facts, indent=2, ensure_ascii=False) + "\n", encoding="utf-8"
     )
+
+
+def write_metadata(release: Release, folder: Path, facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Write the metadata files that the plan asks for; returns their entry in ``release.json``."""
+    from shoal.workflow.papers._metadata import metadata_files
+
+    entries = []
+    for standard, (name, text) in metadata_files(release, facts).items():
+        (folder / name).write_text(text, encoding="utf-8", newline="")
+        entries.append({"standard": standard, "file": name, "sha256": _digest(folder / name)})
+    return {"metadata": entries} if entries else {}
 
 
 def public_facts(release: Release, written: Mapping[str, Any]) -> dict[str, Any]:
@@ -265,6 +280,7 @@ def public_facts(release: Release, written: Mapping[str, Any]) -> dict[str, Any]
         "format_version": FORMAT_VERSION,
         "shoal": __version__,
         "created": datetime.now(UTC).date().isoformat(),
+        **({"about": about} if (about := release.plan.release.public) else {}),
         "data": {
             **written,
             "rows": len(masked),
@@ -361,7 +377,19 @@ def _write_private(
         ],
         "unchanged_records": None if unchanged is None else unchanged.details["records"],
     }
-    write_audit(release, folder, more)
+    write_audit(release, folder, more | write_pages(release, folder))
+
+
+def write_pages(release: Release, folder: Path) -> dict[str, Any]:
+    """Write the private pages that the plan asks for; returns their entry in the audit."""
+    from shoal.workflow.papers._pages import private_pages
+
+    entries = []
+    for name, page in private_pages(release).items():
+        content = page.encode("utf-8")
+        write_private(folder / name, content)
+        entries.append({"file": name, "sha256": hashlib.sha256(content).hexdigest()})
+    return {"pages": entries} if entries else {}
 
 
 def write_audit(release: Release, folder: Path, more: Mapping[str, Any]) -> None:

@@ -14,7 +14,8 @@ from datetime import date
 from typing import Any, Final
 
 from shoal.errors import ReleaseError
-from shoal.table import DELIMITERS, ENCODINGS, FORMATS
+from shoal.table import DELIMITERS, ENCODINGS, FORMATS, metadata_name
+from shoal.workflow._plan_parts import METADATA, PAGE_FILES, public_texts
 from shoal.workflow.release._release import FORMAT_VERSION
 from shoal.workflow.release._verification import clean
 
@@ -205,11 +206,21 @@ _SWAPPING: Final = {
     "leaks": [_table],
 }
 
+#: The names that metadata files may have.
+METADATA_FILES: Final = {
+    metadata_name(standard, f"data.{format}") for standard in METADATA for format in FORMATS
+}
+
 #: ``release.json``; a new entry needs a line here.
 FACTS: Final = {
     "format_version": _version,
     "shoal": _written(r"\d+(\.\w+)+([+-][\w.]+)?"),
     "created": _day,
+    "about?": {f"{name}?": _text for name in public_texts()},
+    "metadata?": [
+        {"standard": _among(*METADATA), "file": _among(*METADATA_FILES), "sha256": _sha256},
+        len(METADATA),
+    ],
     "data": {
         "file": _among(*(f"data.{format}" for format in FORMATS)),
         "format": _among(*FORMATS),
@@ -260,6 +271,8 @@ FACTS_IN_PARTS: Final = FACTS | {
     }
 }
 
+_PAGE: Final = {"file": _among(*PAGE_FILES.values()), "sha256": _sha256}
+
 #: ``audit.json``, as far as it is used: it is private and may record more.
 AUDIT: Final = {
     "format_version": _version,
@@ -267,6 +280,7 @@ AUDIT: Final = {
     "source_sha256": _maybe(_sha256),
     "release_sha256?": _sha256,
     "records_sha256?": _sha256,
+    "pages?": [_PAGE, len(PAGE_FILES)],
     "sampling": _maybe({"columns": [_text], "sha256": _sha256}),
     "rows_before": _count,
     "identifiers": [_text],
@@ -294,6 +308,7 @@ AUDIT_IN_PARTS: Final = {
     "source": [{"name": _text, "bytes": _count}],
     "release_sha256": _sha256,
     "parts": [_PART, MOST_PARTS],
+    "pages?": [_PAGE, len(PAGE_FILES)],
     "rows_before": _count,
     "identifiers": [_text],
     "engine": _text,

@@ -15,6 +15,7 @@ from shoal.errors import InputError, quoted
 from shoal.table import DELIMITER_OF, ReleasedFile, Roles, Table
 from shoal.workflow._leaks import swapping_of
 from shoal.workflow._plan import pseudonymized_by
+from shoal.workflow._plan_parts import public_texts
 from shoal.workflow._require import discover_all_measures
 from shoal.workflow.release._identities import same_pseudonyms, same_shifts, steps_of
 from shoal.workflow.release._release import PUBLIC_MEASURES, SAMPLING_FILE
@@ -140,6 +141,8 @@ def check_release(
     )
     report = facts["report"]
     checks.run("report unchanged", lambda: same_digest(file_of(place, report), report))
+    if "metadata" in facts:
+        checks.run("metadata unchanged", lambda: same_metadata(place, facts))
     audit = _checked_audit(place, facts, checks)
     checks.run("no other files", lambda: _only_known_files(place, facts, audit))
     if original is not None or source is not None:
@@ -200,9 +203,12 @@ def _audit_matches(place: Place, facts: Mapping[str, Any], audit: Audit) -> Outc
     }
     if said["sampling"] is not None:
         stated[audit.folder / SAMPLING_FILE] = said["sampling"]["sha256"]
+    stated |= {audit.folder / page["file"]: page["sha256"] for page in said.get("pages", ())}
     for path, digest in stated.items():
         if digest is None:
             return False, f"the audit records no checksum of {path.name}"
+        if not os.path.lexists(path):
+            return False, f"{path.name} is missing"
         if digest_of(path) != digest:
             return False, f"{path.name} was changed"
     odd = _disagreement(facts, said)
@@ -233,8 +239,21 @@ def _disagreement(facts: Mapping[str, Any], said: Mapping[str, Any]) -> str:
         "columns to drop": (len(roles.drop), facts.get("columns_dropped", 0)),
         "roles": ({name: role_of.get(name) for name in columns}, columns),
         "pseudonyms": (unit, bool(named)),
+        "title, recipient or purpose": (published_texts(said["plan"]), facts.get("about", {})),
     }
     return next((what for what, (one, other) in pairs.items() if one != other), "")
+
+
+def published_texts(plan: Mapping[str, Any]) -> dict[str, Any]:
+    """The texts of [release] in a recorded plan that are published."""
+    given = plan.get("release", {})
+    return {name: given[name] for name in public_texts() if name in given}
+
+
+def same_metadata(place: Place, facts: Mapping[str, Any]) -> Outcome:
+    """Whether the metadata files are those that were written, in words."""
+    told = [same_digest(file_of(place, one), one) for one in facts["metadata"]]
+    return all(same for same, _ in told), "; ".join(detail for _, detail in told)
 
 
 def _only_known_files(place: Place, facts: Mapping[str, Any], audit: Audit | None) -> Outcome:
@@ -244,12 +263,15 @@ def _only_known_files(place: Place, facts: Mapping[str, Any], audit: Audit | Non
             SIGNATURE_FILE,
             facts["data"]["file"],
             facts["report"]["file"],
+            *(one["file"] for one in facts.get("metadata", ())),
         }
     }
     if place.root != place.public:
         known[place.root] = {"public", "private"}
     if place.private is not None:
         known[place.private] = {"audit.json", "records.parquet"}
+        pages = () if audit is None else audit.facts.get("pages", ())
+        known[place.private] |= {page["file"] for page in pages}
         if audit is None or audit.facts["sampling"] is not None:
             known[place.private].add(SAMPLING_FILE)
     others = sum(

@@ -78,7 +78,7 @@ def _side(assessment: Assessment, side: str) -> list[dict[str, Any]]:
         {
             "title": group.title,
             "measures": [
-                _shown(
+                shown_measure(
                     taken[name],
                     infos[name],
                     _words.first_line(infos[name].function.__doc__),
@@ -95,13 +95,13 @@ def _side(assessment: Assessment, side: str) -> list[dict[str, Any]]:
 def _together(assessment: Assessment) -> list[dict[str, Any]]:
     """What earlier releases add, in the shape of a group of measures."""
     measures = [
-        _shown(found, ATTACKS[attack], _words.WORDS["attacks"][attack], found.warnings)
+        shown_measure(found, ATTACKS[attack], _words.WORDS["attacks"][attack], found.warnings)
         for attack, found in assessment.together.items()
     ]
     return [{"title": "Together with earlier releases", "measures": measures}] if measures else []
 
 
-def _shown(
+def shown_measure(
     found: Measurement, info: MeasureInfo, meaning: str, warnings: Sequence[str]
 ) -> dict[str, Any]:
     """A measure ready to show; details about columns are shown only if they are numbers."""

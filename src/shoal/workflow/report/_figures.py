@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from shoal.table import ROOT
+from shoal.workflow.release._calendar import date_text
 from shoal.workflow.release._profile import SIZE_LIMITS, Bar
 
 WIDTH = 330.0
@@ -113,8 +114,8 @@ def class_size_chart(bars: Sequence[Bar]) -> BarChart:
     return BarChart(WIDTH, height, left, top, base, ticks, shares, columns)
 
 
-def histogram(bars: Sequence[Bar]) -> BarChart:
-    """The distribution of a numeric column: areas are shares, as wide as the range they cover."""
+def histogram(bars: Sequence[Bar], *, dates: bool = False) -> BarChart:
+    """The distribution of numbers or dates: areas are shares, as wide as the range they cover."""
     height, top, base = 118.0, 4.0, 98.0
     numbers = [bar for bar in bars if bar.label not in _ASIDE]
     aside = [bar for bar in bars if bar.label in _ASIDE]
@@ -142,7 +143,8 @@ def histogram(bars: Sequence[Bar]) -> BarChart:
     scaled = tuple(
         replace(c, before=_times(c.before, scale), after=c.after * scale) for c in columns
     )
-    ticks = _range_ticks(spans if value_spans(numbers) else [], room)
+    in_words = date_text if dates else "{:,.10g}".format
+    ticks = _range_ticks(spans if value_spans(numbers) else [], room, in_words)
     ticks += [
         Tick(end if bar.label == _MISSING else end - 10, bar.label)
         for bar, end in zip(aside, ends, strict=True)
@@ -237,14 +239,16 @@ def _percent_ticks(most: float, base: float, scale: float) -> tuple[Tick, ...]:
     return tuple(Tick(base - value * scale, f"{value:g}") for value in values)
 
 
-def _range_ticks(spans: Sequence[tuple[float, float]], room: float) -> list[Tick]:
+def _range_ticks(
+    spans: Sequence[tuple[float, float]], room: float, in_words: Callable[[float], str]
+) -> list[Tick]:
     """The lowest and the highest limit, and one between them if there is room."""
     if not spans:
         return []
     low, high = spans[0][0], spans[-1][1]
-    ends = [Tick(0.0, f"{low:,.10g}"), Tick(room, f"{high:,.10g}")]
+    ends = [Tick(0.0, in_words(low)), Tick(room, in_words(high))]
     middle = min((a for a, _ in spans), key=lambda a: abs(a - (low + high) / 2))
-    label = f"{middle:,.10g}"
+    label = in_words(middle)
     if middle > low and max(len(label), len(ends[0].label), len(ends[1].label)) <= 9:
         ends.insert(1, Tick((middle - low) / (high - low) * room, label))
     return ends

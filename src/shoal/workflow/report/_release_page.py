@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from shoal.notebook import clean
 from shoal.workflow._plan import pseudonymized_by
+from shoal.workflow._plan_parts import release_texts
 from shoal.workflow._require import Claim, Limit
 from shoal.workflow.release._crowds import share_step
 from shoal.workflow.release._profile import Bar, ColumnProfile
@@ -31,6 +32,7 @@ def release_page(release: Release, facts: Mapping[str, Any]) -> str:
     return render(
         "release.html.j2",
         facts=facts,
+        texts=release_texts(),
         verdict=_verdict(release, facts, swapped),
         quasi=roles.quasi_identifiers,
         swapped=swapped,

@@ -15,12 +15,12 @@ from shoal.app.studio._work import outcome_of
 from shoal.app.studio.releasing._releases import state_of
 
 
-def finished(kind: str, project: Path, **options: Any) -> Path:
+def finished(kind: str, project: Path, plan: str = PLAN, **options: Any) -> Path:
     """The folder of a job on the demo's table, when it has ended."""
     folder = project / "runs" / f"20260101-120000-{kind}-0000"
     folder.mkdir(mode=0o700, parents=True)
     facts = {"kind": kind, "title": kind.capitalize(), "source": str(PEOPLE), "reading": {}}
-    facts |= {"plan": PLAN, "version": 3, "options": options, "started": 1_767_268_800.0}
+    facts |= {"plan": plan, "version": 3, "options": options, "started": 1_767_268_800.0}
     write_json(folder / JOB, facts)
     outcome = outcome_of(folder)
     assert (outcome["state"], outcome["sentence"]) == ("done", "")

@@ -11,17 +11,9 @@ from shoal.app.studio.releasing._candidates import Candidate
 from shoal.app.studio.releasing._releases import releases, same_table
 from shoal.table import Roles
 from shoal.workflow import Plan
+from shoal.workflow._plan_parts import release_texts
 from shoal.workflow.report import _words
 
-#: What the audit records about a release: its name in ``[release]``, a label and a hint.
-ABOUT: Final = {
-    "title": ("Title", "The name of this release"),
-    "recipient": ("Recipient", "Who gets it: the public, or a named person or group"),
-    "purpose": ("Purpose", "What it may be used for"),
-    "publisher": ("Publisher", "Who is responsible for it"),
-    "contact": ("Contact", "Who answers questions and takes reports of mistakes"),
-    "licence": ("License", "The terms of use, such as CC-BY-4.0"),
-}
 _NEEDED: Final = ("recipient", "purpose")
 
 
@@ -47,7 +39,7 @@ def checklist(studio: Studio, compared: Candidate | None) -> list[Point]:
         _reasons(studio.project.settings, roles),
         _required(plan, compared),
         _earlier(studio, compared),
-        _said(studio.project.settings),
+        _said(about_of(plan, studio.project.settings)),
     ]
 
 
@@ -124,16 +116,18 @@ def _earlier(studio: Studio, compared: Candidate | None) -> Point:
     return Point("done", title, f"{_words.counted(len(ids), 'earlier release')}.", "compare")
 
 
-def _said(settings: Mapping[str, Any]) -> Point:
-    title, about = "Recipient and purpose are written", about_of(settings)
-    left = [ABOUT[name][0].lower() for name in _NEEDED if not about.get(name)]
+def _said(about: Mapping[str, str]) -> Point:
+    title, texts = "Recipient and purpose are written", release_texts()
+    left = [texts[name][0].lower() for name in _NEEDED if not about.get(name)]
     if left:
         return Point("attention", title, f"Write below: {' and '.join(left)}.", "release")
-    return Point("done", title, "They go into the private audit.", "release")
+    return Point("done", title, "They go into the report of the release.", "release")
 
 
-def about_of(settings: Mapping[str, Any]) -> dict[str, str]:
-    """What the project records about its release."""
+def about_of(plan: Plan, settings: Mapping[str, Any]) -> dict[str, str]:
+    """What the plan says about its release; a project of an earlier version has it elsewhere."""
     given = settings.get("release")
     known = given if isinstance(given, Mapping) else {}
-    return {name: known[name] for name in ABOUT if isinstance(known.get(name), str)}
+    earlier = {name: known[name] for name in release_texts() if isinstance(known.get(name), str)}
+    written = {name: getattr(plan.release, name) for name in release_texts()}
+    return earlier | {name: text for name, text in written.items() if text}

@@ -21,7 +21,7 @@ from shoal.app.studio._pages import (
     show,
 )
 from shoal.app.studio._project import Version
-from shoal.app.studio.releasing._checklist import ABOUT, Point, about_of, checklist, reasons_of
+from shoal.app.studio.releasing._checklist import Point, about_of, checklist, reasons_of
 from shoal.app.studio.releasing._releases import (
     changes_since,
     commands,
@@ -32,14 +32,27 @@ from shoal.app.studio.releasing._releases import (
 from shoal.app.studio.screens.compare import candidate_in_force
 from shoal.app.studio.tasks.protect import LINES
 from shoal.errors import InputError
-from shoal.table import FORMATS, LABELLED
-from shoal.workflow import ATTACKS
+from shoal.table import FORMATS, LABELLED, check_standards
+from shoal.workflow import ATTACKS, AboutRelease
+from shoal.workflow._plan_parts import release_texts
 from shoal.workflow.release._release_files import read_plain
 from shoal.workflow.report import _words
 
 _LONGEST: Final = 2_000
 _LARGEST_REPORT: Final = 1 << 27
 _ENDED_BADLY: Final = ("refused", "failed", "stopped", "interrupted")
+_PAPERS: Final = {
+    "metadata": {
+        "frictionless": "Frictionless (datapackage.json)",
+        "csvw": "CSV on the Web (only for CSV and TSV)",
+        "ddi": "DDI-Codebook (ddi.xml)",
+    },
+    "pages": {
+        "criteria": "Singling out, linkability, inference",
+        "safe_harbor": "HIPAA Safe Harbor check",
+        "decisions": "Decisions and their reasons",
+    },
+}
 #: The report is a page of its own that may do nothing, and only the studio may frame it.
 _FRAMED: Final = {
     "content-security-policy": (
@@ -91,8 +104,9 @@ def _show(studio: Studio, request: Request) -> Response:
         ROOM,
         points=points,
         blocked=[point for point in points if point.standing == "blocks"],
-        about=about_of(settings),
-        fields=ABOUT,
+        about=about_of(studio.project.plan, settings),
+        fields=release_texts(),
+        papers=_papers(studio.project.plan.release),
         formats=_known_formats(),
         chosen=settings.get("release", {}).get("format", "csv"),
         latest=latest if latest and (latest.is_running or latest.state in _ENDED_BADLY) else None,
@@ -110,18 +124,37 @@ def _known_formats() -> dict[str, str]:
     return written
 
 
+def _papers(about: AboutRelease) -> dict[str, list[tuple[str, str, bool]]]:
+    """The papers to choose from: name, words, and whether the plan asks for it."""
+    return {
+        kind: [(name, words, name in getattr(about, kind)) for name, words in known.items()]
+        for kind, known in _PAPERS.items()
+    }
+
+
 def _begin(studio: Studio, form: Form, request: Request) -> str:
     """Save the description of the release, and start it if requested."""
-    said = {name: form.one(name, "").replace("\r\n", "\n").strip() for name in ABOUT}
+    said = {name: form.one(name, "").replace("\r\n", "\n").strip() for name in release_texts()}
+    papers = {
+        kind: [n for n in known if form.one(f"{kind}.{n}", "")] for kind, known in _PAPERS.items()
+    }
     written = form.one("format", "csv")
     if written not in _known_formats():
         raise InputError("There is no such format. Choose one from the list.")
     if any(len(text) > _LONGEST for text in said.values()):
         raise InputError(f"A field is limited to {_LONGEST:,} characters. Shorten the text.")
 
+    check_standards(tuple(papers["metadata"]), written)
+
     def edit(plan: Any, settings: Any) -> None:
-        for name, text in {**said, "format": written}.items():
-            set_in(settings, ["release", name], text or None)
+        set_in(settings, ["release", "format"], written)
+        for name, text in said.items():
+            set_in(settings, ["release", name], None)  # where an earlier version kept it
+            set_in(plan, ["release", name], text or None)
+        for kind, names in papers.items():
+            set_in(plan, ["release", kind], names or None)
+        if "release" in plan and not plan["release"]:
+            del plan["release"]
 
     studio.project.change("description of the release", edit)
     if form.one("then", "keep") != "release":
@@ -137,13 +170,11 @@ def _started(studio: Studio, written: str) -> Job:
     if running:
         return running[0]
     settings = studio.project.settings
-    about = {name: text for name, text in about_of(settings).items() if text}
     return studio.start(
         "protect",
-        about.get("title") or "Release",
+        studio.project.plan.release.title or "Release",
         format=written,
         reasons=reasons_of(settings),
-        about=about,
         earlier=[one.job.id for one in releases(studio) if same_table(studio, one.result)],
     )
 

@@ -13,7 +13,7 @@ from shoal.app.studio._work import Task
 from shoal.app.studio.releasing._releases import RELEASE, read_earlier, state_of
 from shoal.masking import Secrets
 from shoal.table import Table
-from shoal.workflow import Release, Verification, assess, protect, verify
+from shoal.workflow import Plan, Release, Verification, assess, protect, verify
 from shoal.workflow._assessment import jsonable
 
 #: What has been done so far, line by line, for the page that waits.
@@ -23,11 +23,11 @@ LINES: Final = "lines.json"
 def run(task: Task) -> dict[str, Any]:
     """Release the table; the project's notes on roles and purpose go into the audit."""
     state, tell = state_of(task.source), _Lines(task)
-    release = protect(task.table, task.plan, progress=tell.part(0.05, 0.6))
+    release = protect(task.table, _with_reasons(task), progress=tell.part(0.05, 0.6))
     for claim in release.claims:
         tell.line(f"Holds: {claim.sentence}")
     together, followed = _together(task, release, tell)
-    said = {name: task.options[name] for name in ("reasons", "about") if task.options.get(name)}
+    said = {name: task.options[name] for name in ("reasons",) if task.options.get(name)}
     folder = task.folder / RELEASE
     try:
         release = dataclasses.replace(release, audit=Secrets({**release.audit, "studio": said}))
@@ -45,6 +45,15 @@ def run(task: Task) -> dict[str, Any]:
         shutil.rmtree(folder, ignore_errors=True)
         raise
     return _facts(task, release, checked, state) | {"together": together, "earlier": followed}
+
+
+def _with_reasons(task: Task) -> Plan:
+    """The plan with the reasons that the project has for its roles."""
+    about = task.plan.release
+    given, columns = task.options.get("reasons", {}), set(task.table.columns)
+    known = {name: text for name, text in given.items() if text and name in columns}
+    reasons = {**known, **about.reasons}
+    return task.plan.replacing(release=dataclasses.replace(about, reasons=reasons))
 
 
 def _together(

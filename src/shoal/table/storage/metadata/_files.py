@@ -1,0 +1,92 @@
+"""Which metadata file belongs to a table, and which files a release gets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from shoal.errors import InputError, ReadError
+from shoal.table.storage._formats import DELIMITER_OF
+from shoal.table.storage.metadata import _csvw, _ddi, _frictionless
+from shoal.table.storage.metadata._description import Description, described_by
+
+#: The word for "read without a metadata file".
+NONE: Final = "none"
+_LARGEST: Final = 1 << 25
+
+_READERS: Final[dict[str, Callable[[str, str], Description | None]]] = {
+    "csvw": _csvw.read,
+    "frictionless": _frictionless.read,
+    "ddi": _ddi.read,
+}
+_WRITERS: Final[dict[str, Callable[[Description, Mapping[str, str], Mapping[str, Any]], str]]] = {
+    "csvw": _csvw.write,
+    "frictionless": _frictionless.write,
+    "ddi": _ddi.write,
+}
+
+
+def name_of(standard: str, data: str) -> str:
+    """The name of the metadata file of a data file."""
+    names = {"frictionless": _frictionless.NAME, "ddi": _ddi.NAME}
+    return names.get(standard, f"{data}{_csvw.ENDING}")
+
+
+def check_standards(standards: tuple[str, ...], format: str) -> None:
+    """Raise InputError if a standard cannot describe a format."""
+    if "csvw" in standards and format not in DELIMITER_OF:
+        raise InputError(
+            f"CSVW describes CSV and TSV, not {format}. Save the release as csv or tsv, or choose "
+            'metadata = "frictionless" or "ddi" under [release].'
+        )
+
+
+def write(
+    standard: str, description: Description, about: Mapping[str, str], file: Mapping[str, Any]
+) -> str:
+    """The text of a metadata file."""
+    return _WRITERS[standard](description, about, file)
+
+
+def description_of(path: Path, given: str | None) -> Description | None:
+    """What the given metadata file, or one next to the table, says about the table."""
+    if given == NONE:
+        return None
+    if given is None:
+        return _found(path)
+    file = Path(given)
+    if not file.is_file():
+        raise ReadError(f"There is no metadata file '{file}'. Check its name.")
+    text = _text(file)
+    standard = "ddi" if text.lstrip("\ufeff \n\r\t").startswith("<") else "frictionless"
+    if standard != "ddi" and ('"tableSchema"' in text or "ns/csvw" in text):
+        standard = "csvw"
+    found = described_by(_READERS[standard], text, file.name, path.name)
+    if found is None:
+        raise ReadError(
+            f"The metadata file '{file.name}' describes other files, but not '{path.name}'."
+        )
+    return found
+
+
+def _found(path: Path) -> Description | None:
+    """What the first of the metadata files next to a table says, if one describes it."""
+    for standard, reader in _READERS.items():
+        file = path.with_name(name_of(standard, path.name))
+        if file.is_file():
+            found = described_by(reader, _text(file), file.name, path.name)
+            if found is not None:
+                return found
+    return None
+
+
+def _text(file: Path) -> str:
+    try:
+        if file.stat().st_size > _LARGEST:
+            raise ReadError(f"The metadata file '{file.name}' has more than {_LARGEST >> 20} MiB.")
+        return file.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError):
+        raise ReadError(
+            f"The metadata file '{file.name}' cannot be read as a UTF-8 text file."
+        ) from None

@@ -1,0 +1,193 @@
+"""Parts of a plan that are neither roles nor steps nor requirements: [engine] and [release]."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, ClassVar, Final, Self
+
+from shoal.errors import PlanError, did_you_mean, quoted
+
+#: The files that describe the released columns for other programs.
+METADATA: Final = ("frictionless", "csvw", "ddi")
+#: The private pages that a reviewer asks for.
+PAGE_FILES: Final = {
+    "criteria": "criteria.html",
+    "safe_harbor": "safe-harbor.html",
+    "decisions": "decisions.html",
+}
+_LONGEST: Final = 2_000
+
+
+@dataclass(frozen=True)
+class PlanPart:
+    """A table of a plan whose entries are texts, unless a subclass reads them itself."""
+
+    part: ClassVar[str] = ""
+
+    @classmethod
+    def from_dict(cls, given: Any) -> Self:
+        """From a plan; unknown entries are refused."""
+        if not isinstance(given, Mapping):
+            raise PlanError(f"'{cls.part}' must be a table: write it under [{cls.part}].")
+        names = [one.name for one in fields(cls)]
+        for name in given:
+            if name not in names:
+                known = did_you_mean(str(name), names)
+                raise PlanError(f"[{cls.part}] has no entry '{name}'. {known}")
+        return cls(**given)
+
+    def __post_init__(self) -> None:
+        for one in fields(self):
+            if one.default is None and getattr(self, one.name) is not None:
+                self._check_text(one.name, getattr(self, one.name))
+
+    def _check_text(self, name: str, value: Any) -> None:
+        if not isinstance(value, str):
+            raise PlanError(
+                f"'{name}' under [{self.part}] must be a text; got {type(value).__name__}."
+            )
+        if not value.strip() or len(value) > _LONGEST:
+            raise PlanError(
+                f"'{name}' under [{self.part}] must have 1 to {_LONGEST:,} characters; got "
+                f"{len(value.strip()):,}."
+            )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The entries that are set, as in a plan."""
+        given = {one.name: getattr(self, one.name) for one in fields(self)}
+        return {
+            name: dict(value) if isinstance(value, Mapping) else _listed(value)
+            for name, value in given.items()
+            if value
+        }
+
+
+def _listed(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
+
+
+@dataclass(frozen=True)
+class EngineSettings(PlanPart):
+    """How an engine runs a plan on a table that does not fit into memory: ``[engine]`` in a plan.
+
+    Parameters
+    ----------
+    memory_limit : str, optional
+        The memory that a run on DuckDB may use, such as ``"2GB"``. DuckDB gets a quarter of it and
+        spills the rest to disk.
+    temporary : str, optional
+        The folder for spilled data; on a cluster, a folder that all workers can reach.
+    master : str, optional
+        The Spark cluster, such as ``"spark://host:7077"``.
+    """
+
+    part: ClassVar[str] = "engine"
+
+    memory_limit: str | None = None
+    temporary: str | None = None
+    master: str | None = None
+
+
+@dataclass(frozen=True)
+class AboutRelease(PlanPart):
+    """What a release is, for whom and why: ``[release]`` in a plan.
+
+    Nothing here has a default: what nobody wrote is reported as not written. The first six texts
+    are published with the release. ``context``, ``means`` and ``reasons`` stay in the private half.
+
+    Parameters
+    ----------
+    title, publisher, contact : str, optional
+        The name of the release, who is responsible for it, and who answers questions.
+    recipient : str, optional
+        Who gets it: the public, or a named person or group.
+    purpose, licence : str, optional
+        What it may be used for, and the terms of use.
+    context : str, optional
+        What binds and limits the recipient, such as a contract or a safe room.
+    means : str, optional
+        What someone might use to recognize people: other data, time, money, knowledge.
+    reasons : mapping of str, optional
+        Why each column has its role.
+    metadata : str or list of str
+        The metadata files to write next to the data: frictionless, csvw or ddi.
+    pages : str or list of str
+        The pages to write into the private half: criteria, safe_harbor or decisions.
+
+    Examples
+    --------
+    >>> AboutRelease(title="Visits 2025", metadata="frictionless").metadata
+    ('frictionless',)
+    """
+
+    part: ClassVar[str] = "release"
+
+    title: str | None = field(default=None, metadata={"hint": "The name of this release"})
+    publisher: str | None = field(default=None, metadata={"hint": "Who is responsible for it"})
+    contact: str | None = field(
+        default=None, metadata={"hint": "Who answers questions and takes reports of mistakes"}
+    )
+    recipient: str | None = field(
+        default=None, metadata={"hint": "Who gets it: the public, or a named person or group"}
+    )
+    purpose: str | None = field(default=None, metadata={"hint": "What it may be used for"})
+    licence: str | None = field(
+        default=None, metadata={"hint": "The terms of use, such as CC-BY-4.0"}
+    )
+    context: str | None = field(
+        default=None,
+        metadata={
+            "private": True,
+            "hint": "What binds and limits the recipient, such as a contract or a safe room",
+        },
+    )
+    means: str | None = field(
+        default=None,
+        metadata={
+            "private": True,
+            "hint": "What someone might use to recognize people: other data, time, knowledge",
+        },
+    )
+    reasons: Mapping[str, str] = field(default_factory=dict)
+    metadata: tuple[str, ...] = ()
+    pages: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.reasons, Mapping):
+            raise PlanError("'reasons' under [release] must be a table of columns and texts.")
+        for name, text in self.reasons.items():
+            self._check_text(f"reasons.{name}", text)
+        for name, known in (("metadata", METADATA), ("pages", tuple(PAGE_FILES))):
+            given = getattr(self, name)
+            listed = [given] if isinstance(given, str) else given
+            if not isinstance(listed, (list, tuple)):
+                listed = [listed]
+            odd = next((one for one in listed if one not in known), None)
+            if odd is not None:
+                raise PlanError(
+                    f"'{name}' under [release] may list {quoted(known)}; got {odd!r}. "
+                    f"{did_you_mean(str(odd), known)}"
+                )
+            object.__setattr__(self, name, tuple(dict.fromkeys(listed)))
+
+    @property
+    def public(self) -> dict[str, str]:
+        """The texts that the release itself says."""
+        return {n: text for n in public_texts() if (text := getattr(self, n)) is not None}
+
+
+def release_texts() -> dict[str, tuple[str, str, bool]]:
+    """The texts of ``[release]``: a label, a hint, and whether the text is published."""
+    found = {one.name: one.metadata for one in fields(AboutRelease) if one.metadata}
+    labels = {"licence": "License"}  # the key has the spelling of standards
+    return {
+        name: (labels.get(name, name.capitalize()), one["hint"], "private" not in one)
+        for name, one in found.items()
+    }
+
+
+def public_texts() -> tuple[str, ...]:
+    """The names of the texts that are published."""
+    return tuple(name for name, (_, _, public) in release_texts().items() if public)

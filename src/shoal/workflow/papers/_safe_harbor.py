@@ -1,0 +1,194 @@
+"""HIPAA Safe Harbor: the 18 identifiers of 45 CFR 164.514(b)(2)(i), each with what was found.
+
+It is a check of names and forms of values, not a certificate: what has no telling name and no known
+form is not found. The findings name columns and counts, never a value.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from shoal.table import (
+    ROOT,
+    NameHints,
+    Table,
+    hints_of,
+    looks_like_identifier,
+    words_of,
+    written_as_date,
+)
+
+if TYPE_CHECKING:
+    from shoal.workflow._protect import Release
+
+#: The identifiers in the order of the rule, each with the kinds of evidence that point to it.
+_RULE: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
+    ("Names", ("person_name",)),
+    ("Geographic subdivisions smaller than a state, except the first three digits of some ZIP "
+     "codes", ("address", "geography")),
+    ("Dates directly related to a person, except the year; ages over 89", ("date", "age")),
+    ("Telephone numbers", ("phone",)),
+    ("Fax numbers", ("phone",)),
+    ("E-mail addresses", ("email",)),
+    ("Social security numbers", ("national_id",)),
+    ("Medical record numbers", ("national_id", "record_id")),
+    ("Health plan beneficiary numbers", ("national_id", "record_id")),
+    ("Account numbers", ("iban", "payment_card", "record_id")),
+    ("Certificate and license numbers", ("national_id",)),
+    ("Vehicle identifiers and serial numbers, including license plates", ("vehicle",)),
+    ("Device identifiers and serial numbers", ("device", "mac_address")),
+    ("Web addresses (URLs)", ("url", "handle")),
+    ("IP addresses", ("ip_address",)),
+    ("Biometric identifiers, including finger and voice prints", ("biometric",)),
+    ("Full-face photographs and comparable images", ("image",)),
+    ("Any other unique identifying number, characteristic or code",
+     ("record_id", "row_number", "uuid", "hash", "unique_text", "free_text", "unit")),
+)  # fmt: skip
+#: Three-digit areas with at most 20,000 people in the census of 2000, as listed in the guidance of
+#: the US Department of Health and Human Services of 26 November 2012, section "ZIP codes".
+SMALL_AREAS: Final = frozenset(
+    "036 059 063 102 203 556 692 790 821 823 830 831 878 879 884 890 893".split()
+)
+_OLDEST: Final = 89
+_ZIP: Final = frozenset("zip zipcode postal postcode postcodes plz postleitzahl cep".split())
+_STATES: Final = frozenset("state states statenum istatenum country countries nation".split())
+_IMAGES: Final = frozenset("photo photos photograph image images picture portrait foto".split())
+_DATE: Final = re.compile(r"(\d{4})(-\d\d)?(-\d\d)?(?:[T ]\S*)?")
+_YEAR: Final = re.compile(r"\d{4}|\d{3}0s|\d{2}00s")
+_NUMBER: Final = re.compile(r"\d+(?:\.\d+)?")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A released column that may hold an identifier, and why."""
+
+    column: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Item:
+    """One of the 18 identifiers with the columns that may hold it."""
+
+    letter: str
+    title: str
+    found: tuple[Finding, ...]
+
+
+def safe_harbor(release: Release, year: int) -> list[Item]:
+    """The 18 identifiers, each with what was found in the released columns."""
+    kinds = {profile.name: profile.kind for profile in release.columns}
+    found: dict[str, list[Finding]] = {}
+    for name in release.masked.columns:
+        for kind, why in _findings(release.masked, name, kinds.get(name, "text"), year):
+            found.setdefault(kind, []).append(Finding(name, why))
+    keyed = (n for step in release.steps if step.method == "pseudonymize" for n in step.touched)
+    for name in dict.fromkeys((*release.masked.roles.unit_columns, *keyed)):  # pseudonyms
+        found.setdefault("unit", []).append(Finding(name, "shows which records are one person's"))
+    return [
+        Item(chr(ord("A") + number), title, _once(f for kind in of for f in found.get(kind, ())))
+        for number, (title, of) in enumerate(_RULE)
+    ]
+
+
+def _once(found: Iterator[Finding]) -> tuple[Finding, ...]:
+    """One finding for each column, with all reasons."""
+    reasons: dict[str, dict[str, None]] = {}
+    for one in found:
+        reasons.setdefault(one.column, {})[one.why] = None
+    return tuple(Finding(column, "; ".join(why)) for column, why in reasons.items())
+
+
+def _findings(masked: Table, name: str, kind: str, year: int) -> Iterator[tuple[str, str]]:
+    """The kinds of identifiers that a column may hold, each with the reason."""
+    hints, values = hints_of(name), None
+    if isinstance(masked, Table):
+        values = [text for text in masked.value_counts(name) if text != ROOT]
+        if not values:
+            return
+        evidence = looks_like_identifier(masked.column(name))
+        if evidence is not None:
+            yield evidence.kind, str(evidence)
+        if kind == "text" and written_as_date(masked.column(name).codes.levels):
+            yield "date", "its values are dates or parts of dates"
+    for one in sorted(hints.identifiers):
+        yield one, "judging by its name"
+    if hints.sensitive == "genetic or biometric":
+        yield "biometric", "judging by its name"
+    if not _IMAGES.isdisjoint(words_of(name)):
+        yield "image", "judging by its name"
+    yield from _of_dates(hints, kind, values, year)
+    yield from _of_ages(hints, values)
+    yield from _of_places(hints, name, values)
+
+
+def _of_dates(
+    hints: NameHints, kind: str, values: Sequence[str] | None, year: int
+) -> Iterator[tuple[str, str]]:
+    is_date, is_birth = kind in ("date", "datetime"), hints.quasi == "birth"
+    if not (is_date or is_birth or hints.quasi == "date of death"):
+        return
+    if values is None:
+        yield "date", "it is a column of dates; its values were not searched"
+        return
+    fine = sum(not _is_year(text) for text in values)
+    if fine:
+        yield "date", f"{fine:,} of its {len(values):,} different values are finer than a year"
+    years = [int(y) for text in values for y in re.findall(r"\b(\d{4})(?!\d)", text)]
+    old = sum(y < year - _OLDEST for y in years)
+    if is_birth and old:
+        yield "age", f"{old:,} of its different years show ages over {_OLDEST}"
+
+
+def _is_year(text: str) -> bool:
+    """Whether a released value shows nothing finer than years: a year, or ends on 1 January."""
+    ends = _DATE.findall(text)
+    whole = all((month or "-01", day or "-01") == ("-01", "-01") for _, month, day in ends)
+    whole = whole and len({end[0] for end in ends}) == len(ends)  # not one day, as an interval
+    return _YEAR.fullmatch(text) is not None or (text[:1] in "[({<>≤≥" and bool(ends) and whole)
+
+
+def _of_ages(hints: NameHints, values: Sequence[str] | None) -> Iterator[tuple[str, str]]:
+    if hints.quasi != "age":
+        return
+    if values is None:
+        yield "age", "judging by its name; its values were not searched"
+        return
+    old = sum(map(_shows_old_age, values))
+    if old:
+        yield "age", f"{old:,} of its {len(values):,} different values show an age over {_OLDEST}"
+
+
+def _shows_old_age(text: str) -> bool:
+    """Whether a value shows more than "90 or older": an age, or an interval that ends above."""
+    numbers = [float(number) for number in _NUMBER.findall(text)]
+    if text.startswith((">", "≥")) or text.endswith("+"):  # a group without an upper end
+        return bool(numbers) and numbers[0] > _OLDEST + 1
+    is_open = text.endswith(")") or text[:1] == "<"  # without its upper end
+    return bool(numbers) and numbers[-1] - is_open > _OLDEST
+
+
+def _of_places(
+    hints: NameHints, name: str, values: Sequence[str] | None
+) -> Iterator[tuple[str, str]]:
+    words = set(words_of(name))
+    finer = [word for word in words - _STATES if hints_of(word).quasi == "location"]
+    if hints.quasi != "location" or (words & _STATES and not finer):
+        return
+    if values is None or _ZIP.isdisjoint(words):
+        yield "geography", "judging by its name; only states and larger areas may stay"
+        return
+    bare = [text.rstrip("*xX") for text in values]
+    fine = sum(len(text) > 3 or not text.isdigit() for text in bare if text)
+    small = sum(text in SMALL_AREAS for text in bare)
+    if fine:
+        told = f"{fine:,} of its {len(values):,} different values"
+        yield "geography", f"{told} show more than the first three digits of a ZIP code"
+    elif small:
+        yield (
+            "geography",
+            f"{small} of its three-digit areas have at most 20,000 people and must become 000",
+        )

@@ -1,0 +1,275 @@
+"""Metadata files and pages of a release: what they say, what they never say, and their checks."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from xml.etree import ElementTree
+
+import polars as pl
+import pytest
+from tests.workflow.samples import people, plan
+
+from shoal import Generalize, KAnonymity, Plan, Roles, Table, TopBottomCode, protect, read, verify
+from shoal.errors import InputError
+from shoal.workflow._plan_parts import PAGE_FILES
+from shoal.workflow.papers._safe_harbor import SMALL_AREAS, safe_harbor
+
+NAMES = {"frictionless": "datapackage.json", "csvw": "data.csv-metadata.json", "ddi": "ddi.xml"}
+EVERYTHING = {"metadata": [*NAMES], "pages": [*PAGE_FILES], "recipient": "the public"}
+DDI = "{ddi:codebook:2_5}"
+
+
+@pytest.fixture(scope="module")
+def patients():
+    rows = range(200)
+    frame = pl.DataFrame(
+        {
+            "patient": [f"P{n:05d}X" for n in rows],
+            "birth_date": [dt.date(1941, 3, 7) + dt.timedelta(days=97 * n) for n in rows],
+            "visits": [7_001 + 13 * n for n in rows],
+            "rate é": [n / 8 for n in rows],
+            "ill": ["yes", "no", "=no"] * 66 + ["yes", "no"],
+            "seen": [dt.datetime(2025, 1, 1) + dt.timedelta(hours=31 * n) for n in rows],
+        }
+    )
+    roles = Roles(
+        identifiers=["patient"],
+        quasi_identifiers=["birth_date", "visits"],
+        sensitive=["ill"],
+        insensitive=["rate é", "seen"],
+    )
+    return Table(frame, roles)
+
+
+@pytest.fixture(scope="module")
+def saved(patients, tmp_path_factory):
+    made = Plan([Generalize("mondrian", k=5)], require=[KAnonymity(5)], release=EVERYTHING)
+    return protect(patients, made).save(tmp_path_factory.mktemp("papers") / "release", format="csv")
+
+
+def _text(saved, standard):
+    return (saved / "public" / NAMES[standard]).read_text("utf-8")
+
+
+def test_frictionless_accepts_the_package_and_the_data(saved):
+    frictionless = pytest.importorskip("frictionless")
+    report = frictionless.validate(str(saved / "public/datapackage.json"))
+    assert report.valid, report.flatten(["note"])
+    assert report.tasks[0].stats["rows"] == 200
+
+
+def test_csvw_accepts_the_metadata_and_the_data(saved):
+    csvw = pytest.importorskip("csvw")
+    found = csvw.CSVW(str(saved / "public/data.csv-metadata.json"), validate=True)
+    assert found.is_valid, found.warnings
+    assert len(found.to_json()["tables"][0]["row"]) == 200
+
+
+def test_ddi_has_the_elements_of_the_codebook_in_their_order(saved):
+    root = ElementTree.fromstring(_text(saved, "ddi"))
+    assert [one.tag for one in root] == [f"{DDI}{n}" for n in ("stdyDscr", "fileDscr", "dataDscr")]
+    # mandatory in DDI-Codebook 2.5: the study's citation with its title
+    assert root.findtext(f"{DDI}stdyDscr/{DDI}citation/{DDI}titlStmt/{DDI}titl") == "data.csv"
+    order = ("labl", "txt", "catgry", "varFormat")
+    for var in root.iter(f"{DDI}var"):
+        places = [order.index(one.tag.removeprefix(DDI)) for one in var]
+        assert places == sorted(places)
+        assert var.get("files") == "F1"
+
+
+@pytest.mark.parametrize("standard", NAMES)
+def test_a_release_is_read_back_by_its_metadata(saved, standard):
+    table = read(saved / "public/data.csv", metadata=saved / "public" / NAMES[standard])
+    facts = json.loads((saved / "public/release.json").read_text("utf-8"))
+    assert table.columns == [column["name"] for column in facts["data"]["columns"]]
+    assert [table.kind(name) for name in table.columns] == [
+        "text", "text", "float", "text", "datetime",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("standard", NAMES)
+def test_metadata_hold_nothing_of_the_original(saved, patients, standard):
+    text = _text(saved, standard)
+    for never in ("patient", "P00000X", "7001", "9588", "1941-03-07", "200 ", "seed", "key"):
+        assert never not in text.replace("titles", "")
+    assert "Changed by: Generalization." in text
+    assert "Not changed." in text
+
+
+@pytest.mark.parametrize("name", NAMES.values())
+def test_a_metadata_file_that_was_changed_fails_verification(saved, tmp_path, name):
+    import shutil
+
+    folder = tmp_path / "copy"
+    shutil.copytree(saved, folder)
+    assert verify(folder).holds
+    with (folder / "public" / name).open("a") as file:
+        file.write(" ")
+    failed = [check.name for check in verify(folder).checks if check.status == "failed"]
+    assert failed == ["metadata unchanged"]
+    (folder / "public" / name).unlink()
+    assert not verify(folder).holds
+
+
+@pytest.mark.parametrize("name", PAGE_FILES.values())
+def test_a_page_that_was_changed_or_lost_fails_verification(saved, tmp_path, name):
+    import shutil
+
+    folder = tmp_path / "copy"
+    shutil.copytree(saved, folder)
+    page = folder / "private" / name
+    assert page.stat().st_mode & 0o077 == 0
+    page.write_text("changed")
+    assert not verify(folder).holds
+    page.unlink()
+    assert not verify(folder).holds
+
+
+def test_csvw_does_not_describe_parquet(tmp_path):
+    made = plan().replacing(release={"metadata": "csvw"})
+    with pytest.raises(InputError, match="CSVW"):
+        protect(people(), made).save(tmp_path / "release", format="parquet")
+    assert not (tmp_path / "release").exists()
+
+
+def test_labels_of_the_source_reach_the_release_but_only_for_values_in_it(tmp_path):
+    rows = "".join(f"{20 + n},{'x' if n % 2 else 'y'},{n}\n" for n in range(60))
+    (tmp_path / "p.csv").write_text(f"age,code,n\n{rows}", "utf-8")
+    labels = [{"value": value, "label": f"label of {value}"} for value in ("x", "y", "gone")]
+    fields = [
+        {"name": "age", "type": "integer", "title": "Age in years", "description": "At entry."},
+        {"name": "code", "type": "string", "categories": labels},
+    ]
+    package = {"resources": [{"path": "p.csv", "schema": {"fields": fields}}]}
+    (tmp_path / "datapackage.json").write_text(json.dumps(package), "utf-8")
+    roles = Roles(quasi_identifiers=["age"], insensitive=["code", "n"])
+    made = Plan([Generalize(k=3)], roles=roles, release={"metadata": ["frictionless", "ddi"]})
+    folder = protect(read(tmp_path / "p.csv"), made).save(tmp_path / "release", format="csv")
+    written = json.loads((folder / "public/datapackage.json").read_text("utf-8"))
+    age, code, _ = written["resources"][0]["schema"]["fields"]
+    assert (age["title"], age["description"]) == (
+        "Age in years",
+        "At entry. Changed by: Generalization.",
+    )
+    assert [one["value"] for one in code["categories"]] == ["x", "y"]
+    assert "gone" not in (folder / "public/ddi.xml").read_text("utf-8")
+
+
+# -- pages
+
+
+@pytest.mark.parametrize("name", PAGE_FILES.values())
+def test_pages_name_recipient_means_and_context_and_promise_nothing(saved, name):
+    page = (saved / "private" / name).read_text("utf-8")
+    assert "is anonymous" not in page.lower()
+    for word in ("Recipient", "the public", "Means", "Context", "Assumed knowledge", "birth_date"):
+        assert word in page
+    assert "Not written" in page  # of the means
+
+
+def test_no_template_says_that_something_is_anonymous():
+    from importlib import resources
+
+    from shoal.workflow import report
+
+    folders = [resources.files(report) / "templates"]
+    texts = []
+    while folders:
+        for one in folders.pop().iterdir():
+            if one.is_dir():
+                folders.append(one)
+            else:
+                texts.append(one.read_text("utf-8").lower())
+    assert len(texts) > 10
+    assert not any("is anonymous" in text for text in texts)
+
+
+def test_the_criteria_show_the_values_that_the_attacks_measure(patients, saved):
+    from shoal import assess
+
+    made = Plan([Generalize("mondrian", k=5)], release={"pages": "criteria"})
+    release = protect(patients, made)
+    names = ["singling_out", "linkability", "inference"]
+    again = assess(release.masked, original=patients, measures=names)
+    for name in names:
+        assert release.attacks[name].value == again[name].value
+        assert release.attacks[name].interval == again[name].interval
+    assert protect(patients, made.replacing(release=None)).attacks is None
+    page = (saved / "private/criteria.html").read_text("utf-8")
+    assert "95 % interval" in page
+    assert "not measured" in page
+    assert "--measure membership_inference" in page
+
+
+# -- Safe Harbor
+
+
+def _found(columns, year=2026, steps=(), **roles):
+    table = Table(pl.DataFrame(columns), Roles(quasi_identifiers=[next(iter(columns))], **roles))
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        release = protect(table, Plan(steps))
+    items = safe_harbor(release, year)
+    assert [item.letter for item in items] == [chr(65 + n) for n in range(18)]
+    return {item.letter: [one.column for one in item.found] for item in items if item.found}
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "letters"),
+    [
+        ("zip", ["12345", "12399"], "B"),
+        ("zip", ["123**", "124**"], ""),
+        ("zip", ["036**", "124**"], "B"),
+        ("zip", ["[01000, 02000)", "*"], "B"),
+        ("city", ["Bern", "Jena"], "B"),
+        ("city_state", ["Reno NV", "Waco TX"], "B"),
+        ("state", ["NV", "TX"], ""),
+        ("age", [30, 89], ""),
+        ("age", [30, 90], "C"),
+        ("age", ["[80, 90)", ">=90"], ""),
+        ("age", ["[85, 95)", "[20, 30)"], "C"),
+        ("age", [">=95", "[20, 30)"], "C"),
+        ("age", ["<40", "90+"], ""),
+        ("birth_date", ["1990", "1985"], ""),
+        ("birth_date", ["1990", "1930"], "C"),
+        ("birth_date", ["1990-05", "1985-01"], "C"),
+        ("birth_date", ["[1962-01-01, 1980-01-01)", ">=1980-01-01"], ""),
+        ("birth_date", ["[1962-01-01, 1980-06-01)", "*"], "C"),
+        ("yob", [1990, 1936], "C"),
+        ("visit", [dt.date(2025, 3, 4), dt.date(2025, 3, 5)], "C"),
+        ("visit", ["03.04.2025", "05.06.2025"], "C"),
+        ("phone", ["12", "13"], "DE"),
+        ("web", ["https://a.example/b", "https://c.example/d"], ""),
+        ("vin", ["a", "b"], "L"),
+        ("fingerprint", ["a", "b"], "P"),
+        ("photo", ["a", "b"], "Q"),
+        ("kind", ["a", "b"], ""),
+    ],
+)
+def test_safe_harbor_finds_what_the_rule_forbids(name, values, letters):
+    found = _found({name: values * 20})
+    assert "".join(found) == letters
+    assert all(columns == [name] for columns in found.values())
+
+
+def test_values_are_found_without_a_telling_name():
+    mails = [f"user{n}@example.org" for n in range(40)]
+    addresses = [f"10.1.{n}.7" for n in range(40)]
+    found = _found({"q": [1, 2] * 20, "m": mails, "i": addresses}, insensitive=["m", "i"])
+    assert found["F"] == ["m"]
+    assert found["O"] == ["i"]
+
+
+def test_ages_that_are_capped_pass():
+    ages = {"age": [20 + n % 50 for n in range(199)] + [97]}
+    assert "C" in _found(ages)
+    assert "C" not in _found(ages, steps=[TopBottomCode(fence=1.5, columns=["age"])])
+
+
+def test_the_small_areas_are_the_17_of_the_guidance():
+    # HHS, Guidance Regarding Methods for De-identification (2012): "The 17 restricted ZIP codes"
+    assert len(SMALL_AREAS) == 17
+    assert {"036", "102", "203", "556", "692", "893"} < SMALL_AREAS
