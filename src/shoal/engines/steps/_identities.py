@@ -90,7 +90,7 @@ def by_shifting(step: ShiftDates, course: Course) -> None:
             replace(rows, schema=known, hidden={}), SAMPLED, look, course.total
         )
         own = course.roles.without([n for _, n in course.roles.items() if n not in some.columns])
-        warn_of_shifts(as_table(some, own), chosen)
+        warn_of_shifts(as_table(some, own), chosen, step.days)
         keyed = copy.copy(step).set_params(columns=chosen, key_file=None)
         function = Keyed(keyed, Roles(unit=unit), stream.key_hex, tuple(chosen))
         course.rows = rows.engine.mapped(rows, function, rows.schema, hidden=rows.hidden)
