@@ -108,14 +108,23 @@ def _copied(facts: Mapping[str, Any], known: set[str], original: Table, masked: 
     named = list(dict.fromkeys(name for step in steps for name in step["columns"]))
     named = [name for name in named if name in original.columns]
     long = {one for one in known if _is_long(one)}
+    others = [name for name in masked.columns if name not in named]
+    beside = copies_beside(named, original, masked, others)
     return [
         name
-        for name in masked.columns
-        if name not in named
-        and (
-            (masked.kind(name) == "text" and long & set(_plain(masked, name)))
-            or any(_shows(_pairs(original, true, masked, name)) for true in named)
-        )
+        for name in others
+        if name in beside or (masked.kind(name) == "text" and long & set(_plain(masked, name)))
+    ]
+
+
+def copies_beside(
+    identifiers: Sequence[str], original: Table, masked: Table, released: Sequence[str]
+) -> list[str]:
+    """The released columns whose cells hold an identifier of their own row."""
+    return [
+        name
+        for name in released
+        if any(_shows(_pairs(original, true, masked, name)) for true in identifiers)
     ]
 
 
