@@ -5,6 +5,7 @@ import inspect
 import pickle
 import warnings
 
+import polars as pl
 import pytest
 
 import shoal as sh
@@ -101,6 +102,24 @@ def test_a_function_takes_an_old_name():
 
 def test_every_measure_of_two_tables_takes_the_original_first():
     for name, one in {**sh.risk.discover_risks(), **sh.utility.discover_utilities()}.items():
-        places = list(inspect.signature(one.function).parameters)
-        if "masked" in places and "original" in places:
-            assert places[:2] == ["original", "masked"], name
+        signature = inspect.signature(one.function).parameters.values()
+        tables = [each.name for each in signature if each.kind is not each.KEYWORD_ONLY]
+        assert tables == (["original", "masked"] if one.needs_original else ["table"]), name
+
+
+def test_options_of_measures_are_checked_in_one_place():
+    """No measure words an error about the range of an option itself."""
+    refused = {}
+    for name, one in {**sh.risk.discover_risks(), **sh.utility.discover_utilities()}.items():
+        table = sh.Table(pl.DataFrame({"age": [1, 1]}), sh.Roles(quasi_identifiers=["age"]))
+        tables = (table, table) if one.needs_original else (table,)
+        for option in one.options:
+            with pytest.raises(ParameterError) as told:
+                one.function(*tables, **{option: object()})
+            refused[name, option] = str(told.value)
+    assert len(refused) > 40
+    assert not [
+        place
+        for place, said in refused.items()
+        if f"The '{place[1]}' parameter of {place[0]} must be" not in said
+    ]

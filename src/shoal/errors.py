@@ -164,11 +164,19 @@ def about(what: str) -> Iterator[None]:
         raise
 
 
+#: At most this many names are listed: a message stays readable.
+_MOST_KNOWN = 16
+
+
 def did_you_mean(given: object, known: Iterable[str]) -> str:
     """A hint with the nearest known name, or with all of them if none is near."""
     names = list(known)
+    if (name := getattr(given, "__name__", None)) in names:  # a function, or a class
+        return f"Write its name as text: '{name}'."
     near = nearest_name(given, names)
-    return f"Known are {quoted(names, limit=40)}." if near is None else f"Did you mean '{near}'?"
+    if near is not None:
+        return f"Did you mean '{near}'?"
+    return f"Known are {quoted(names, limit=_MOST_KNOWN)}."
 
 
 def nearest_name(given: object, names: Sequence[str]) -> str | None:

@@ -116,6 +116,15 @@ def renamed_parameters(**renamed: str) -> Callable[[F], F]:
     return make
 
 
+def table_from(given: object) -> str:
+    """What to write where a table is needed and something else was given."""
+    if hasattr(given, "masked"):
+        return "Write release.masked."
+    if isinstance(given, (str, os.PathLike)):
+        return "sh.read(path, roles=...) reads a file."
+    return "Use sh.Table(frame, roles)."
+
+
 def check_path(given: object, taker: str, cure: str) -> None:
     """Raise InputError for anything that is neither a text nor a path."""
     if not isinstance(given, (str, os.PathLike)):
@@ -138,6 +147,10 @@ def unknown_in(module: str, name: str, known: Iterable[str]) -> UnknownAttribute
     near = nearest_name(name, list(known))
     hint = "" if near is None or name.startswith("_") else f". Did you mean '{near}'?"
     return UnknownAttribute(f"module '{module}' has no attribute '{name}'{hint}")
+
+
+def _article(name: str) -> str:
+    return f"{'An' if name[0] in 'AEIOU' else 'A'} {name}"
 
 
 class _Called(ABCMeta):
@@ -214,8 +227,9 @@ class Helpful(metaclass=_Called):
                 raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
             if hasattr(type(self), name):  # it exists, but computing it failed
                 return object.__getattribute__(self, name)
+            which = _article(type(self).__name__)
             raise UnknownAttribute(
-                f"A {type(self).__name__} has no attribute '{name}'. {self._meant(name)}".rstrip()
+                f"{which} has no attribute '{name}'. {self._meant(name)}".rstrip()
             )
 
     def _meant(self, name: str) -> str:

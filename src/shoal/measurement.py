@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from shoal.discovery import members_of
 from shoal.errors import InputError, ParameterError, did_you_mean
-from shoal.hints import Helpful, instead
+from shoal.hints import Helpful, instead, table_from
 from shoal.notebook import listing, number, view
 from shoal.parameters import Parameter, checked, parameters_of
 
@@ -301,7 +301,7 @@ def _of_tables(function: F) -> F:
             if not hasattr(type(given), "with_roles"):
                 raise InputError(
                     f"The measure '{function.__name__}' needs a shoal.Table; got "
-                    f"{type(given).__name__}. Write sh.Table(frame, roles)."
+                    f"{type(given).__name__}. {table_from(given)}"
                 )
         return function(*tables, **options)
 

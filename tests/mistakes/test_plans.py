@@ -12,7 +12,15 @@ from typer.testing import CliRunner
 
 import shoal as sh
 from shoal.app.cli import app
-from shoal.errors import InputError, ParameterError, PlanError, ReadError, RolesError, UnknownName
+from shoal.errors import (
+    InputError,
+    ParameterError,
+    PlanError,
+    ReadError,
+    RolesError,
+    UnknownName,
+    UnreachableLevel,
+)
 
 R = '[roles]\nquasi_identifiers = ["age", "city"]\nsensitive = ["ill"]\n'
 STEP = '[[steps]]\nmethod = "generalize"\n'
@@ -100,6 +108,27 @@ MISTAKES = [
     ("dates in another spelling", f'[read]\ndate_formats = {{ age = "dd.mm.yyyy" }}\n{R}', PlanError, "[read]", "%d.%m.%Y"),
     ("a kind of another name", f'[read.columns]\nage = "number"\n{R}', PlanError, "Line 2", "'integer'"),
     ("lines below none", f"[read]\nskip_lines = -1\n{R}", PlanError, "Line 2", "0 or more"),
+    # what other files look like
+    ("a plan in YAML", "roles:\n  quasi_identifiers: [age]\n", PlanError, "line 1", "name = value"),
+    ("a plan in JSON", '{"roles": {"quasi_identifiers": ["age"]}}', PlanError, "line 1", "name = value"),
+    ("a comment of another language", f"// a plan\n{R}", PlanError, "line 1", "#"),
+    ("a merge that is not done", f"<<<<<<< HEAD\n{R}", PlanError, "line 1", "name = value"),
+    ("curly quotation marks", "[roles]\nquasi_identifiers = [“age”]\n", PlanError, "line 2", "quotation marks"),
+    ("a decimal comma", f"{R}{G}suppression_limit = 0,05\n", PlanError, "line 7", "0.05"),
+    ("a percent sign", f"{R}{G}suppression_limit = 5%\n", PlanError, "line 7", "0.05"),
+    ("[[roles]]", '[[roles]]\nquasi_identifiers = ["age"]\n', PlanError, "Line 1", "[roles]"),
+    ("[[require]]", f"{R}{G}[[require]]\nk_anonymity = 3\n", PlanError, "Line 7", "[require]"),
+    ("a role by column", '[roles]\nage = "quasi"\n', RolesError, "Line 2", "quasi_identifiers"),
+    ("steps by name", f'steps = ["generalize"]\n{R}', PlanError, "Line 1", "[[steps]]"),
+    ("an algorithm with a capital", f'{R}{G}algorithm = "Mondrian"\n', ParameterError, "Line 7 of the plan: Step 1", "'mondrian'"),
+    ("a level too high", f"{R}{G}levels = {{ age = 9, city = 1 }}\nhierarchies.age = {{ intervals = [5] }}\nhierarchies.city = {{ prefixes = [1] }}\n", InputError, "'age'", "0 to 2"),
+    ("a hierarchy of another kind", f"{R}{G}hierarchies.city = {{ intervals = [5] }}\n", InputError, "Step 1", "text"),
+    ("two kinds in a hierarchy", f"{R}{G}hierarchies.age = {{ intervals = [5], prefixes = [1] }}\n", PlanError, "'age'", "one kind"),
+    ("a model without its number", f'{REQUIRE}l_diversity = {{ column = "ill" }}\n', ParameterError, "Line 8", "'l'"),
+    ("a model of no column", f'{REQUIRE}l_diversity = {{ l = 2, column = "il" }}\n', UnknownName, "", "'ill'"),
+    ("more values than there are", f"{REQUIRE}l_diversity = 5\n", UnreachableLevel, "'ill'", "at most 2"),
+    ("a limit on half a name", f"{REQUIRE}max_marketer = 0.1\n", PlanError, "Line 8", "'max_marketer_risk'"),
+    ("an engine in [engine]", f'{R}{G}[engine]\nname = "spark"\n', PlanError, "Line 8", "'memory_limit'"),
 ]  # fmt: skip
 
 
@@ -131,6 +160,11 @@ def test_the_program_answers_with_exit_code_2(tmp_path, monkeypatch, name):
     assert place in result.stderr
     assert cure in result.stderr
     assert not (tmp_path / "release").exists()
+
+
+def test_a_mark_that_an_editor_puts_first_does_no_harm():
+    plan = f"\ufeff{R}{G}"
+    assert sh.Plan.from_toml(plan) == sh.Plan.from_toml(R + G)
 
 
 def test_there_are_many():

@@ -174,6 +174,48 @@ MISTAKES = [
     ("assess of no measure", lambda w: sh.assess(w.table, measures=["uniquenes"]), InputError, "'uniqueness'"),
     ("measures as text", lambda w: sh.assess(w.table, measures="uniqueness"), InputError, "list"),
     ("an option of no measure", lambda w: sh.risk.suda(w.table, sice=2), CallError, "'size'"),
+    # what a clumsy hand does
+    ("the plan first", lambda w: sh.protect(w.plan, w.table), PlanError, "table comes first"),
+    ("k in the place of a plan", lambda w: sh.protect(w.table, 5), PlanError, "k=5"),
+    ("a plan as a dict", lambda w: sh.protect(w.table, {"steps": []}), PlanError, "from_dict"),
+    ("a plan as its text", lambda w: sh.protect(w.table, "[[steps]]\nmethod = 'round'\n"), PlanError, "from_toml"),
+    ("a release that is protected", lambda w: sh.protect(w.release, k=3), InputError, "release.masked"),
+    ("a release that is assessed", lambda w: sh.assess(w.release), InputError, "release.masked"),
+    ("a release that is measured", lambda w: sh.risk.uniqueness(w.release), InputError, "release.masked"),
+    ("a path that is assessed", lambda w: sh.assess("people.csv"), InputError, "sh.read"),
+    ("a path that is measured", lambda w: sh.risk.uniqueness("people.csv"), InputError, "sh.read"),
+    ("roles by column", lambda w: sh.Table(w.frame, {"age": "quasi"}), RolesError, "quasi_identifiers"),
+    ("roles of a step's list", lambda w: sh.Plan([w.step], roles=["age"]), RolesError, "sh.Roles("),
+    ("columns by number", lambda w: sh.Roles(quasi_identifiers=[0, 1]), RolesError, "text"),
+    ("a list in a list", lambda w: sh.Roles(quasi_identifiers=[QUASI]), RolesError, "text"),
+    ("a role that is None", lambda w: sh.Roles(quasi_identifiers=None), RolesError, "list"),
+    ("a frame for a model", lambda w: sh.KAnonymity(3).level(w.frame), InputError, "sh.Table("),
+    ("a release for a model", lambda w: sh.LDiversity(2).holds(w.release), InputError, "release.masked"),
+    ("an array that is served", lambda w: sh.Round(base=5).fit(w.table).transform(np.zeros((2, 2))), InputError, "sh.Table("),
+    ("fit(X, y)", lambda w: w.step.fit(w.table, w.table), CallError, "by name"),
+    ("drop(axis=1)", lambda w: w.table.drop("name", axis=1), CallError, "'columns'"),
+    ("head('5')", lambda w: w.table.head("5"), ParameterError, "integer"),
+    ("groupby", lambda w: w.table.groupby("age"), UnknownAttribute, "table.frame"),
+    ("a plan that is required by a dict", lambda w: sh.Plan([w.step], require={"k_anonymity": 3}), PlanError, "require=["),
+    ("a folder of a plan", lambda w: sh.Plan.load(w.folder), PlanError, ".toml"),
+    ("a function as a measure", lambda w: sh.assess(w.table, measures=[sh.risk.uniqueness]), InputError, "'uniqueness'"),
+    ("a function that is limited", lambda w: sh.Limit(sh.risk.marketer_risk, at_most=0.1), ParameterError, "'marketer_risk'"),
+    ("assessment['k']", lambda w: w.release.after["k"], UnknownName, "assessment.k"),
+    ("assessment.plot", lambda w: w.release.after.plot(), UnknownAttribute, "to_html()"),
+    ("one k for a curve", lambda w: sh.k_curve(w.table, ks=5), ParameterError, "list"),
+    ("a frame for a curve", lambda w: sh.k_curve(w.frame), InputError, "sh.Table("),
+    ("a frame for a suggestion", lambda w: sh.suggest_plan(w.frame), InputError, "sh.Table("),
+    ("a frame that is tuned", lambda w: sh.tune(w.frame, max_risk=0.1), InputError, "sh.Table("),
+    ("a study as a dict", lambda w: sh.run_study({"tables": []}, w.folder / "s"), InputError, "from_dict"),
+    ("a study with a slip", lambda w: sh.run_study("tradeof", w.folder / "s"), InputError, "'tradeoff'"),
+    ("l as half a value", lambda w: sh.LDiversity(2.5), ParameterError, "whole"),
+    ("a column in the place of a kind", lambda w: sh.LDiversity(2, "ill"), ParameterError, "'distinct'"),
+    ("a class as a requirement", lambda w: sh.Plan([w.step], require=[sh.KAnonymity]), PlanError, "sh.KAnonymity(5)"),
+    ("a list of paths", lambda w: sh.read([w.folder / "people.csv"]), InputError, "path"),
+    ("read(na_values=...)", lambda w: sh.read(w.folder / "people.csv", na_values=["x"]), CallError, "missing_values"),
+    ("read(url)", lambda w: sh.read("https://example.org/people.csv"), ReadError, "local files"),
+    ("save(format='CSV')", lambda w: w.release.save(w.folder / "y", format="CSV"), ReleaseError, "csv"),
+    ("a frame as the original", lambda w: sh.verify(w.folder / "out", original=w.frame), InputError, "sh.Table("),
     # scikit-learn
     ("Protector of an array", lambda w: sh.Protector(w.plan, roles=w.roles).fit(np.zeros((9, 2))), InputError, "names=["),
     ("Protector(seed=...)", lambda w: sh.Protector(w.plan, seed=1), CallError, "'encode'"),
@@ -201,6 +243,18 @@ def test_an_index_of_pandas_is_no_column(w):
         sh.Table(frame, sh.Roles(identifiers=["id"], quasi_identifiers=["age"]))
 
 
+def test_column_names_that_a_table_cannot_have():
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    frame = pandas.DataFrame({"age": [1, 2], "pay": [3, 4]})
+    levels = frame.set_axis(pandas.MultiIndex.from_tuples([("a", "b"), ("a", "c")]), axis=1)
+    with pytest.raises(InputError, match="levels"):
+        sh.Table(levels)
+    with pytest.raises(InputError, match="Rename"):
+        sh.Table(pandas.concat([frame, frame], axis=1))
+    roles = sh.Roles(quasi_identifiers=np.array(["age"]))
+    assert type(roles.quasi_identifiers[0]) is str
+
+
 def test_there_are_many():
-    assert len(MISTAKES) >= 50
+    assert len(MISTAKES) >= 100
     assert len({row[0] for row in MISTAKES}) == len(MISTAKES)

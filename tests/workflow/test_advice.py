@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import numpy as np
 import polars as pl
 import pytest
 
 import shoal as sh
-from shoal.errors import InputError, ParameterError, PlanError, RequirementNotMet
+from shoal.errors import (
+    InputError,
+    ParameterError,
+    PlanError,
+    RequirementNotMet,
+    UnreachableLevel,
+)
 from shoal.workflow._protect import mask_by
 from shoal.workflow.advice import _advice
 from shoal.workflow.advice._advice import advise
+from shoal.workflow.advice._nearest import nearest, nearest_that_masks
 
 ROLES = sh.Roles(quasi_identifiers=["age", "town"], sensitive=["ill"])
 
@@ -79,6 +88,72 @@ def test_what_nothing_can_give_is_not_advised():
     with pytest.raises(RequirementNotMet) as told:
         sh.protect(table, plan)
     assert told.value.facts["advice"] == []
+
+
+def with_pay(rows=600):
+    pay = np.random.default_rng(6).permutation(rows) + 1000
+    table = people(rows)
+    roles = sh.Roles(quasi_identifiers=["age", "town"], sensitive=["ill", "pay"])
+    return sh.Table(table.frame.with_columns(pay=pl.Series(pay)), roles)
+
+
+CLOSE, DIVERSE = sh.TCloseness(0.05), sh.LDiversity(3.9, kind="entropy", column="ill")
+TOO_MUCH = {
+    "t of every column": sh.Plan([MONDRIAN], require=[K5, CLOSE]),
+    "t in the step": sh.Plan([sh.Generalize("mondrian", k=5, models=CLOSE)], require=[CLOSE]),
+    "entropy": sh.Plan([MONDRIAN], require=[DIVERSE]),
+    "entropy in the step": sh.Plan([sh.Generalize("mondrian", k=5, models=DIVERSE)]),
+    "likeness": sh.Plan([MONDRIAN], require=[sh.BetaLikeness(0.001)]),
+    "a limit": sh.Plan([MONDRIAN], require=[sh.Limit("marketer_risk", at_most=0.0005)]),
+    "levels that stay": sh.Plan([sh.Round(base=20, columns=["age"])], require=[sh.LDiversity(4)]),
+    "a k beyond the table": sh.Plan([sh.Generalize("mondrian", k=900)], require=[K5]),
+}
+
+
+@pytest.mark.filterwarnings("ignore:Every value")
+@pytest.mark.parametrize("name", TOO_MUCH)
+def test_what_the_plan_reaches_at_best_holds(name):
+    """No change to the steps is enough, so the nearest weaker requirement that was tried is."""
+    table, plan = with_pay(), TOO_MUCH[name]
+    with pytest.raises((RequirementNotMet, UnreachableLevel), match="it holds") as told:
+        sh.protect(table, plan)
+    assert str(told.value).endswith("Nothing was written.")
+    made = None
+    with contextlib.suppress(RequirementNotMet, UnreachableLevel):
+        made = mask_by(table, plan)
+    advice = nearest_that_masks(table, plan) if made is None else nearest(made, plan)
+    assert [one.change in str(told.value) for one in advice] == [True] * len(advice)
+    for one in advice:
+        release = sh.protect(table, one.plan)
+        assert all(claim.holds for claim in release.claims)
+        assert release.after["normalized_certainty_penalty"].value < 1
+
+
+@pytest.mark.filterwarnings("ignore:Every value")
+def test_the_nearest_is_close_to_what_a_search_by_hand_finds():
+    table, plan = with_pay(), TOO_MUCH["t in the step"]
+    best = nearest_that_masks(table, plan)[-1].plan.require[0].t
+
+    def holds(t):
+        model = sh.TCloseness(t)
+        steps = [sh.Generalize("mondrian", k=5, models=model)]
+        try:
+            return mask_by(table, sh.Plan(steps, require=[model])).claims[0].holds
+        except RequirementNotMet:
+            return False
+
+    assert holds(best)
+    assert not holds(best - 0.05)
+
+
+def test_numbers_may_be_compared_by_their_order():
+    with pytest.raises(RequirementNotMet) as told:
+        sh.protect(with_pay(), TOO_MUCH["t of every column"])
+    first = told.value.facts["advice"][0]
+    assert first["asks_less"]
+    assert 'distance = "ordered", column = "pay"' in first["change"]
+    assert "in 'pay'" in str(told.value)
+    assert "in 'ill'" in str(told.value)  # each column that fails, with what it reaches
 
 
 def test_a_large_table_is_tried_on_whole_persons(monkeypatch):

@@ -122,9 +122,11 @@ def test_what_is_not_a_table(what):
         protect(what, plan())
 
 
-@pytest.mark.parametrize("what", [5, {"k": 5}, KAnonymity(5)])
-def test_what_is_not_a_plan(what):
-    with pytest.raises(PlanError, match=r"sh\.Plan\("):
+@pytest.mark.parametrize(
+    ("what", "cure"), [(5, "k=5"), ({"k": 5}, "from_dict"), (KAnonymity(5), r"sh\.Plan\(")]
+)
+def test_what_is_not_a_plan(what, cure):
+    with pytest.raises(PlanError, match=cure):
         protect(people(), what)
 
 

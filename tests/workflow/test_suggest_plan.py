@@ -76,6 +76,10 @@ def test_the_curve_of_k():
     assert [point.k for point in points] == [2, 5, 20]  # no crowd of 1000
     assert all(a.risk > b.risk for a, b in itertools.pairwise(points))
     assert all(a.loss < b.loss for a, b in itertools.pairwise(points))
+    assert isinstance(points, tuple)
+    first, *others = points
+    assert (len(points), points[0], points[1:]) == (3, first, tuple(others))
+    assert points._repr_html_().count("<rect") == 6
     with pytest.raises(InputError, match="has a k"):
         sh.k_curve(people(), sh.Plan([sh.Round(base=5, columns=["age"])]))
 

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from shoal.discovery import concrete_subclasses
 from shoal.errors import InputError, ParameterError, UnprotectedColumnWarning, quoted
+from shoal.hints import helpful
 from shoal.parameters import Parametrized, parameters_of
 from shoal.randomness import SecretStream
 from shoal.table import OTHER, Course, Kind, Numbers, Roles, Table, check_table, fingerprint
@@ -96,6 +97,7 @@ class Masker(Parametrized, ABC):
     audit_: Mapping[str, Any]
     facts_: Mapping[str, Any]
 
+    @helpful
     def fit_transform(
         self,
         table: Table,
@@ -147,6 +149,7 @@ class Masker(Parametrized, ABC):
             self._warn_about_named(log.skipped)
         return masked
 
+    @helpful
     def fit(self, table: Table, *, progress: Progress | None = None) -> Self:
         """Learn from a table what ``transform`` applies to later rows.
 
@@ -185,6 +188,7 @@ class Masker(Parametrized, ABC):
             raise InputError(
                 f"{type(self).__name__} is not fitted. Call fit or fit_transform first."
             )
+        check_table(table, type(self).__name__)
         table.chosen(self.serves)  # names a column that the table lacks
 
     @property

@@ -15,6 +15,7 @@ from shoal.models._k_anonymity import KAnonymity
 from shoal.models._l_diversity import LDiversity
 from shoal.models._population import DeltaPresence, KMap, PopulationModel, PopulationUniqueness
 from shoal.models._probabilistic_k_anonymity import ProbabilisticKAnonymity
+from shoal.models._sensitive_model import SensitiveModel
 from shoal.models._t_closeness import TCloseness
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "PopulationUniqueness",
     "PrivacyModel",
     "ProbabilisticKAnonymity",
+    "SensitiveModel",
     "TCloseness",
     "conditions_of",
     "counted",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Literal, NamedTuple
 
@@ -11,7 +12,7 @@ from shoal.discovery import concrete_subclasses
 from shoal.errors import UnreachableLevel
 from shoal.kernels.arrays import Flags, Integers
 from shoal.parameters import Parametrized, parameters_of
-from shoal.table import Table, owned_pairs
+from shoal.table import Table, check_table, owned_pairs
 
 #: Sums of shares are rounded; a level that misses its bound by less than this still meets it.
 TOLERANCE = 1e-9
@@ -62,6 +63,11 @@ class PrivacyModel(Parametrized, ABC):
     #: Whether a higher or a lower level is better.
     direction: ClassVar[Literal["higher", "lower"]] = "higher"
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        for name in {"level", "violations", "holds", "explain"} & {*vars(cls)}:
+            setattr(cls, name, _of_table(vars(cls)[name]))
+
     @abstractmethod
     def level(self, table: Table) -> float:
         """What level the table reaches in this model, in the unit of its first parameter.
@@ -104,6 +110,17 @@ class PrivacyModel(Parametrized, ABC):
     @abstractmethod
     def explain(self, table: Table) -> str:
         """One sentence on what the table reaches, without the value of any cell."""
+
+
+def _of_table(method: Any) -> Any:
+    """A method of a model that says how to make a table if it is given something else."""
+
+    @functools.wraps(method)
+    def call(self: PrivacyModel, table: Table, *more: Any, **options: Any) -> Any:
+        check_table(table, type(self).__name__)
+        return method(self, table, *more, **options)
+
+    return call
 
 
 def check_k(k: int, table: Table) -> None:

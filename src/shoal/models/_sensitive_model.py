@@ -14,6 +14,9 @@ from shoal.kernels.arrays import Flags, Floats, Integers
 from shoal.models._base import PrivacyModel
 from shoal.table import Classes, Table, owned_pairs
 
+#: At most this many columns are named.
+_MOST_NAMED = 6
+
 
 def summed(values: Floats, places: Integers, count: int) -> Floats:
     """The sum of the values that have the same place."""
@@ -169,12 +172,21 @@ class SensitiveModel(PrivacyModel):
         return {name: self.class_levels(ClassValues.of(table, name)) for name in names}
 
     def explain(self, table: Table) -> str:
-        """What is required, how bad the worst class is and in which column, and how many fail."""
-        short, level = table.records_at(self.violations(table)), self.level(table)
-        found = self._by_column(table)
-        where = [f" in '{name}'" for name, levels in found.items() if level in levels]
-        reached = f"reaches {level:.4g}" if level < np.inf else "fails with any parameter"
+        """What is required, how bad the worst class is per column, and how many records fail."""
+        short = table.records_at(self.violations(table))
+        pick = np.min if self.direction == "higher" else np.max
+        worst = {name: float(pick(v)) for name, v in self._by_column(table).items() if len(v)}
+        failing = [name for name, level in worst.items() if not self.accepts(level)] or list(worst)
+        failing.sort(key=worst.__getitem__, reverse=self.direction == "lower")
+        named = failing[:_MOST_NAMED]
+        places = [f"{worst[name]:.4g} in '{name}'" for name in named if worst[name] < np.inf]
+        reached = f"reaches {', '.join(places)}" if places else ""
+        if hopeless := [f"'{name}'" for name in named if worst[name] == np.inf]:
+            also = ", and " if places else ""
+            reached += f"{also}fails with any parameter in {', '.join(hopeless)}"
+        if len(failing) > _MOST_NAMED:
+            reached += f", and {len(failing) - _MOST_NAMED} more columns fail"
         return (
-            f"{self.title} requires {self.asks()}; the worst class {reached}{''.join(where[:1])}, "
+            f"{self.title} requires {self.asks()}; the worst class {reached or 'reaches 0'}, "
             f"and {short} of {table.records} records are in classes that fail"
         )

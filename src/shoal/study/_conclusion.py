@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from shoal.notebook import Html, listing, picture, view
 from shoal.study.figures import Figure
 from shoal.study.figures._style import write_rows
 
@@ -154,6 +155,30 @@ class Conclusion:
             return "There is nothing published to compare with."
         sentence = "; ".join(parts) + "."
         return sentence[0].upper() + sentence[1:]
+
+    @property
+    def views(self) -> list[Html]:
+        """For a notebook: the numbers and the claims as tables, and the figures."""
+        numbers = [
+            (f.name, f.published, measured, f.within_tolerance)
+            for f in self.findings
+            for measured in [None if math.isnan(f.measured) else f.measured]
+        ]
+        claims = [(claim.text, claim.holds, claim.evidence, claim.remark) for claim in self.claims]
+        parts = []
+        if numbers:
+            parts.append(listing(("number", "published", "measured", "within tolerance"), numbers))
+        if claims:
+            head = ("claim", "holds", "evidence", "remark")
+            width = 4 if any(claim.remark for claim in self.claims) else 3
+            rows = (row[:width] for row in claims)
+            parts.append(listing(head[:width], rows, of="claims"))
+        if self.terms:
+            parts.append(listing(("short name", "what it is"), self.terms.items(), of="names"))
+        return parts + [picture(figure.to_svg(), name) for name, figure in self.figures.items()]
+
+    def _repr_html_(self) -> str:
+        return view(self.sentence, *self.views, *self.notes)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain facts for JSON."""

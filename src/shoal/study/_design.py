@@ -223,7 +223,8 @@ class Study(Helpful):
 
     def __repr__(self) -> str:
         sizes = ("tables", "variants", "measures", "seeds")
-        counted = ", ".join(f"{len(getattr(self, part))} {part}" for part in sizes)
+        counts = {part: len(getattr(self, part)) for part in sizes}
+        counted = ", ".join(f"{n} {part[:-1] if n == 1 else part}" for part, n in counts.items())
         return f"Study: {self.name}; {counted}"
 
     def _repr_html_(self) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import itertools
 import json
 import os
 import time
@@ -17,7 +16,7 @@ from typing import Annotated, Any
 
 from shoal.errors import InputError, quoted
 from shoal.hints import renamed_parameters
-from shoal.notebook import listing, picture, view
+from shoal.notebook import view
 from shoal.parameters import OneOf, checked
 from shoal.study import _declared
 from shoal.study._conclusion import Conclusion
@@ -60,20 +59,9 @@ class Outcome:
         return f"Outcome of {self.study.name}: {self.sentence}"
 
     def _repr_html_(self) -> str:
-        """The verdict, the numbers and claims behind it, the means, and the figures."""
-        found = self.conclusion
-        numbers = (
-            (one.name, one.published, one.measured, one.within_tolerance) for one in found.findings
-        )
-        claims = ((one.text, one.holds, one.evidence) for one in found.claims)
-        parts = [
-            listing(("number", "published", "measured", "within tolerance"), numbers),
-            listing(("claim", "holds", "evidence"), claims, of="claims"),
-        ]
-        drawn = (picture(figure.to_svg(), name) for name, figure in found.figures.items())
-        shown = itertools.compress(parts, (bool(found.findings), bool(found.claims)))
+        """The verdict, the numbers and claims behind it, the figures, and the means."""
         title = self.study.title or self.study.name
-        return view(title, self.sentence, *shown, self.results.means, *drawn)
+        return view(title, self.sentence, *self.conclusion.views, self.results.means)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain facts for JSON."""
@@ -237,6 +225,11 @@ def _design_of(study: str | os.PathLike[str] | Study, preset: str) -> tuple[Stud
     """The study, and its published experiment, if it is built in."""
     if isinstance(study, Study):
         return study, None
+    if not isinstance(study, (str, os.PathLike)):
+        raise InputError(
+            "A study is the name of a built-in one, the path of a file or a Study; got "
+            f"{type(study).__name__}. sh.Study.from_dict takes plain data."
+        )
     if str(study).endswith(".toml") or Path(study).is_file():
         return Study.load(study), None
     found = built_in(str(study))

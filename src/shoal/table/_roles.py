@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import polars as pl
 
-from shoal.errors import RolesError, did_you_mean, quoted
+from shoal.errors import RolesError, did_you_mean, nearest_name, quoted
 from shoal.hints import Helpful
 from shoal.notebook import listing, view
 from shoal.table.columns._column import Column
@@ -202,6 +202,11 @@ class Roles(Helpful):
         known = [spec.name for spec in fields(cls)]
         for role in given:
             if role not in known:
+                if nearest_name(given[role], known) is not None:  # {"age": "quasi"}
+                    raise RolesError(
+                        f"'{role}' is no role. List the columns of each role: "
+                        '{"quasi_identifiers": ["age"]}.'
+                    )
                 raise RolesError(f"There is no role '{role}'. {did_you_mean(role, known)}")
         return cls(**given)
 
@@ -242,7 +247,7 @@ def _name_tuple(role: str, names: Iterable[str]) -> tuple[str, ...]:
     listed = tuple(names)
     if not all(isinstance(name, str) for name in listed):
         raise RolesError(f"The role '{role}' takes column names as text.")
-    return listed
+    return tuple(map(str, listed))  # without the types of arrays
 
 
 def check_roles(

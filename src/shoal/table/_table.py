@@ -18,12 +18,13 @@ import polars as pl
 from shoal.errors import (
     CallError,
     InputError,
+    ParameterError,
     UnknownAttribute,
     UnknownName,
     did_you_mean,
     quoted,
 )
-from shoal.hints import Helpful, instead
+from shoal.hints import Helpful, helpful, instead, table_from
 from shoal.kernels.arrays import Flags, Floats, Integers
 from shoal.notebook import listing, view
 from shoal.table._classes import (
@@ -74,7 +75,7 @@ def check_table(given: object, taker: str) -> None:
     """Raise InputError for anything but a table."""
     if not isinstance(given, Table):
         raise InputError(
-            f"{taker} needs a shoal.Table; got {type(given).__name__}. Use sh.Table(frame, roles)."
+            f"{taker} needs a shoal.Table; got {type(given).__name__}. {table_from(given)}"
         )
 
 
@@ -115,6 +116,7 @@ class Table(Helpful):
             "table.with_roles(roles)": "set_roles",
             "table.roles.quasi_identifiers": "quasi_identifiers",
             "sh.assess(table)": "describe assess",
+            "table.frame, and group that": "groupby group_by value_counts",
             "sh.protect(table, k=5)": "protect anonymize",
         }
     )
@@ -229,6 +231,8 @@ class Table(Helpful):
 
     def head(self, rows: int = 5) -> Any:
         """The first rows, in the frame type of the input."""
+        if not isinstance(rows, int):
+            raise ParameterError(f"The number of rows must be an integer. Got {rows!r} instead.")
         return self._given_back(self.columns, rows)
 
     def _given_back(self, names: Sequence[str], rows: int) -> Any:
@@ -866,6 +870,7 @@ class Table(Helpful):
             changed.append(self.column(name).taken_from(rows).scrubbed())
         return self._with_columns(changed)
 
+    @helpful
     def drop(self, columns: Iterable[str]) -> Table:
         """The table without some columns and their roles."""
         names = [columns] if isinstance(columns, str) else columns

@@ -316,7 +316,9 @@ def asked_by_name(measures: Measures | None) -> Sequence[str]:
 def _check_measure(name: Any) -> None:
     known = discover_all_measures()
     if not isinstance(name, str) or name not in known:
-        raise InputError(f"There is no measure '{name}'. {did_you_mean(str(name), known)}")
+        raise InputError(
+            f"There is no measure '{getattr(name, '__name__', name)}'. {did_you_mean(name, known)}"
+        )
 
 
 def _checked_options(options: Options | None) -> dict[str, dict[str, Any]]:

@@ -223,6 +223,7 @@ class Assessment(Helpful, Mapping[str, Measurement]):
             "assessment.to_frame(), or print it": "risk utility measures",
             "assessment.classes.uniques": "uniques unique",
             "assessment.to_frame().write_csv(path)": "to_csv",
+            "assessment.to_html()": "plot show report",
             "assessment.to_json() or assessment.to_html(), and write the text": "save",
         }
     )
@@ -291,6 +292,8 @@ class Assessment(Helpful, Mapping[str, Measurement]):
             reason = f"It could not be measured: {self.failed[name].rstrip('.')}."
         elif name in self.left_out:
             reason = f"It was left out: {self.left_out[name].rstrip('.')}."
+        elif name in ("k", "classes", "notes"):
+            reason = f"Write assessment.{name}."
         else:
             reason = did_you_mean(name, self.measurements)
         raise UnknownName(f"The assessment has no measure '{name}'. {reason}")

@@ -27,7 +27,7 @@ from shoal.models import PrivacyModel, discover_models
 from shoal.parameters import parameters_of
 from shoal.table import ReadOptions, Roles, Table, as_roles, check_table
 from shoal.table.columns._frames import Kind
-from shoal.workflow._plan_words import as_requirement, as_step, called, plan_view
+from shoal.workflow._plan_words import as_plan, as_requirement, as_step, called, plan_view
 from shoal.workflow._require import (
     Limit,
     Requirement,
@@ -43,6 +43,9 @@ _SWITCHES = ("keep_order", "accept_seed", "pseudonyms")
 _TOML_CURES = {
     "Invalid value": " Put texts in quotation marks, and write true and false in small letters.",
     "Cannot overwrite": " Write each key once.",
+    "Expected '='": " Write a line as name = value, in the form that 'shoal init' writes.",
+    "Invalid statement": " Write lines as name = value, and comments after #.",
+    "after a statement": " Write a number with a point and without a sign, such as 0.05.",
     "twice": " Write each [table] once; steps are written as [[steps]].",
 }
 _PARTS = (*_SWITCHES, "unlisted", "read", "roles", "steps", "require", "engine")
@@ -189,6 +192,11 @@ class Plan(Helpful):
         read: ReadOptions | None = None,
         engine: EngineSettings | None = None,
     ) -> None:
+        if isinstance(require, Mapping):
+            raise PlanError(
+                "'require' of a plan is a list; got a dict. Write require=[sh.KAnonymity(5)], or "
+                "use sh.Plan.from_dict."
+            )
         for part, given in (("steps", steps), ("require", require)):
             if isinstance(given, str) or not isinstance(given, Iterable):
                 raise PlanError(
@@ -217,16 +225,15 @@ class Plan(Helpful):
         """
         if isinstance(given, Plan):
             return given
+        if isinstance(given, str) and "\n" in given:
+            raise PlanError(f"A plan is needed; got the text of one. {as_plan(given)}")
         if isinstance(given, (str, os.PathLike)):
             return cls.load(given)
         if isinstance(given, (list, tuple)):
             return cls(given)
         if isinstance(given, Masker):
             return cls([given])
-        raise PlanError(
-            f"A plan is needed; got {type(given).__name__}. Write sh.Plan([...]) with the steps, "
-            "or pass a list of steps or the path of a plan file."
-        )
+        raise PlanError(f"A plan is needed; got {called(given)}. {as_plan(given)}")
 
     def replacing(self, **changes: Any) -> Plan:
         """A copy of the plan with some parts replaced."""
@@ -478,13 +485,17 @@ def read_text(path: str | os.PathLike[str], called: str, remedy: str = "") -> st
         return Path(path).read_text(encoding="utf-8")
     except FileNotFoundError:
         raise PlanError(f"There is no {called} at '{path}'{remedy}.") from None
+    except IsADirectoryError:
+        raise PlanError(
+            f"The {called} at '{path}' is a folder. Pass the file in it that ends in .toml."
+        ) from None
     except (OSError, UnicodeDecodeError):
         raise PlanError(f"The {called} at '{path}' cannot be read as a UTF-8 text file.") from None
 
 
 def _parsed(text: str, called: str) -> dict[str, Any]:
     try:
-        return tomllib.loads(text)
+        return tomllib.loads(text.removeprefix("\ufeff"))  # which some editors put first
     except tomllib.TOMLDecodeError as cause:
         cure = next((cure for part, cure in _TOML_CURES.items() if part in str(cause)), "")
         raise PlanError(f"The {called} is not valid TOML: {cause}.{cure}") from None

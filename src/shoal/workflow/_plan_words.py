@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from shoal.masking import Masker, discover_maskers
 from shoal.models import PrivacyModel
 from shoal.notebook import listing, view
-from shoal.table import role_word
+from shoal.table import Table, role_word
 from shoal.workflow._require import Limit, key_of, plain, value_of
 
 if TYPE_CHECKING:
@@ -50,6 +50,21 @@ def _in_a_plan(value: Any) -> str:
 def called(given: Any) -> str:
     """The name of the given class, or of the class of the given object."""
     return given.__name__ if isinstance(given, type) else type(given).__name__
+
+
+def as_plan(given: Any) -> str:
+    """A hint for what was given instead of a plan."""
+    if isinstance(given, Table):
+        return "The table comes first: sh.protect(table, plan)."
+    if isinstance(given, int):
+        return f"Write k={given}: sh.protect(table, k={given})."
+    if isinstance(given, Mapping):
+        return "Write sh.Plan.from_dict(...) for plain data."
+    if isinstance(given, str):
+        return "Write sh.Plan.from_toml(...) for a text."
+    return (
+        "Write sh.Plan([...]) with the steps, or pass a list of steps or the path of a plan file."
+    )
 
 
 def as_step(given: Any) -> str:

@@ -15,7 +15,9 @@ from shoal.errors import (
     DisclosureWarning,
     RequirementNotMet,
     RolesError,
+    ShoalError,
     UnprotectedColumnWarning,
+    UnreachableLevel,
     quoted,
 )
 from shoal.hints import Helpful, helpful, instead
@@ -38,6 +40,7 @@ from shoal.workflow._require import (
 from shoal.workflow._source import as_planned
 from shoal.workflow.advice._advice import Advice, advise, reached
 from shoal.workflow.advice._left import what_is_left
+from shoal.workflow.advice._nearest import nearest, nearest_that_masks
 from shoal.workflow.release._crowds import crowded_total
 from shoal.workflow.release._identities import same_pseudonyms, same_shifts
 from shoal.workflow.release._profile import Bar, ColumnProfile, class_size_profile, column_profiles
@@ -221,10 +224,15 @@ def mask_by(table: Table, plan: Plan, progress: Progress | None = None) -> Maski
 def protect(table: Table, plan: Plan, *, progress: Progress | None = None) -> Release:
     """Mask a table in memory with a plan and verify it; see ``shoal.protect``."""
     plan = Plan.of(plan)
-    made = mask_by(table, plan, progress)
+    try:
+        made = mask_by(table, plan, progress)
+    except (RequirementNotMet, UnreachableLevel) as error:
+        _add_nearest(error, table, plan)
+        raise
     table, masked, records, claims = made.table, made.masked, made.records, made.claims
     if not all(claim.holds for claim in claims):
-        raise _not_met(claims, records, advise(made, plan, progress))
+        advice = advise(made, plan, progress) or nearest(made, plan)
+        raise _not_met(claims, records, advice)
     del made  # its table takes as much memory as the release
     claims = publishable_claims(
         claims, crowded_total([r.removed for r in records], [r.losing for r in records])
@@ -337,6 +345,8 @@ def _not_met(
         "Mask more strongly, remove the records at risk, declare fewer quasi-identifiers, or "
         "relax the requirement"
     ]
+    if any(one.asks_less for one in advice):
+        said.insert(0, "No change to the steps alone that was tried is enough")
     reasons = [f"The masked table does not satisfy the plan: {'; '.join(broken)}"]
     return RequirementNotMet(
         ". ".join([*reasons, *reached(claims), *said, "Nothing was written."]),
@@ -346,6 +356,18 @@ def _not_met(
             "advice": [one.to_dict() for one in advice],
         },
     )
+
+
+def _add_nearest(error: ShoalError, table: Table, plan: Plan) -> None:
+    """Add to an error of the masking what the plan could ask of this table instead."""
+    advice = nearest_that_masks(table.with_roles(plan.roles_for(table)), plan)
+    if not advice:
+        return
+    end = "Nothing was written."
+    said = [f"{one.sentence()}." for one in advice]
+    error.args = (" ".join([str(error).removesuffix(end).rstrip(), *said, end]),)
+    if isinstance(error, RequirementNotMet):
+        error.facts["advice"] = [one.to_dict() for one in advice]
 
 
 def _refuse_if_links_refute(claims: tuple[Claim, ...], swapping: Swapping | None) -> None:

@@ -88,7 +88,8 @@ class Limit(Helpful):
         object.__setattr__(self, "measure", _MEASURE_NAMES.get(self.measure, self.measure))
         if self.measure not in known:
             raise ParameterError(
-                f"There is no measure '{self.measure}'. {did_you_mean(self.measure, known)}"
+                f"There is no measure '{getattr(self.measure, '__name__', self.measure)}'. "
+                f"{did_you_mean(self.measure, known)}"
             )
         bounds = [b for b in (self.at_most, self.at_least) if b is not None]
         if len(bounds) != 1 or not Real().accepts(bounds[0]):

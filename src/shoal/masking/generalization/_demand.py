@@ -171,10 +171,13 @@ def _refuse_what_no_class_reaches(model: PrivacyModel, table: Table) -> None:
             f'{model.k}, of = "histories"). Nothing was written.'
         )
     if not model.holds(whole):
-        side = "at most" if model.direction == "higher" else "at least"
+        level, is_higher = model.level(whole), model.direction == "higher"
+        ask = f"Ask for {'at most' if is_higher else 'at least'} {level:.4g}"
+        if is_higher and level <= 1:  # what no table misses
+            ask = f"No other value is reached either. Require another kind of {model.title}"
         raise RequirementNotMet(
             f"{model.title} cannot be reached: even with all {counted(table)} in one class "
-            f"the level is {model.level(whole):.4g}, and {model.threshold:g} is required. Ask for "
-            f"{side} {model.level(whole):.4g}, or remove the records that prevent it. "
+            f"the level is {level:.4g}, and {model.threshold:g} is required. {ask}, or remove the "
+            "records that prevent it. "
             "Nothing was written."
         )

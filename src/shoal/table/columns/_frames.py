@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 
 from shoal.errors import InputError, RolesError, quoted
+from shoal.hints import table_from
 
 if TYPE_CHECKING:
     from shoal.table.columns._column import Column
@@ -108,10 +109,12 @@ def to_polars(frame: Any) -> tuple[pl.DataFrame, Origin]:
     try:
         native = nw.from_native(frame, eager_only=True)
     except TypeError:
-        cure = "sh.read(path) reads a file" if isinstance(frame, (str, os.PathLike)) else _WRITE
+        cure = table_from(frame).rstrip(".")
+        if not hasattr(frame, "masked") and not isinstance(frame, (str, os.PathLike)):
+            cure = _WRITE
         raise InputError(
             "A table is made from a polars, pandas or pyarrow frame; "
-            f"got {type(frame).__module__}.{type(frame).__name__}. {cure}."
+            f"got {type(frame).__name__}. {cure}."
         ) from None
     except nw.exceptions.DuplicateError:
         raise InputError(
@@ -173,7 +176,10 @@ def check_names(
 ) -> None:
     """Raise an error unless the names are valid and all different."""
     if not all(name is None or isinstance(name, str) for name in names):
-        raise error("Column names must be text. Rename columns whose names are numbers.")
+        raise error(
+            "Column names must be text. Rename columns whose names are numbers or have several "
+            "levels."
+        )
     empty = [str(at) for at, name in enumerate(names, 1) if name is None or not name.strip()]
     if empty:
         raise error(

@@ -21,7 +21,7 @@ from shoal.randomness import SecretStream
 from shoal.table import Table
 from shoal.utility import normalized_certainty_penalty
 from shoal.workflow._plan import Plan, in_toml
-from shoal.workflow._require import Claim, Limit, plain
+from shoal.workflow._require import Claim, Limit, Requirement, plain
 
 if TYPE_CHECKING:
     from shoal.workflow._protect import Masking
@@ -30,9 +30,11 @@ if TYPE_CHECKING:
 _MOST_RECORDS: Final = 100_000
 _MOST_TRIES: Final = 6
 #: No further change is tried after this many seconds: a single search may take a minute.
-_PATIENCE: Final = 30.0
+PATIENCE: Final = 30.0
+#: With this loss, the quasi-identifiers carry no information.
+_NOTHING_LEFT: Final = 1 - 1e-9
 #: Risks that no class of k records exceeds, when they must be at most 1/k.
-_BY_CLASSES: Final = ("prosecutor_risk", "marketer_risk", "journalist_risk")
+BY_CLASSES: Final = ("prosecutor_risk", "marketer_risk", "journalist_risk")
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,8 @@ class Advice:
     loss_now: float | None = None
     records_lost: int = 0
     sampled: int | None = None
+    #: Whether the change also weakens a requirement.
+    asks_less: bool = False
 
     def sentence(self) -> str:
         """In words, for the person who edits the plan."""
@@ -64,34 +68,25 @@ class Advice:
             "loss_now": self.loss_now,
             "records_lost": self.records_lost,
             "sampled": self.sampled,
+            "asks_less": self.asks_less,
         }
 
 
 def advise(made: Masking, plan: Plan, progress: Progress | None = None) -> list[Advice]:
     """Changes that were tried and make the requirements hold, the one with the least loss first."""
-    from shoal.workflow._protect import mask_by
-
     if progress:
         progress("Trying changes to the plan", 0.0)
     broken = [claim for claim in made.claims if not claim.holds]
     table, sampled = some_persons(made.table)
     found: list[Advice] = []
-    end = time.monotonic() + _PATIENCE
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        now = made if sampled is None else _tried(table, plan)
-        for _, (change, steps) in zip(range(_MOST_TRIES), _changes(plan, broken), strict=False):
-            changed = plan.replacing(steps=steps)
-            try:
-                tried = mask_by(table, changed)
-            except ShoalError:
-                continue
-            if all(claim.holds for claim in tried.claims):
-                lost = 0 if now is None else len(now.masked) - len(tried.masked)
-                losses = _loss(tried), None if now is None else _loss(now)
-                found.append(Advice(change, changed, *losses, max(0, lost), sampled))
-            if len(found) == 2 or time.monotonic() > end:
-                break
+    end = time.monotonic() + PATIENCE
+    now = made if sampled is None else mask_quietly(table, plan)
+    asked = [claim.requirement for claim in broken]
+    for _, (change, steps) in zip(range(_MOST_TRIES), changes_for(plan, asked), strict=False):
+        one = try_change(table, change, plan.replacing(steps=steps), now, sampled)
+        found += [] if one is None else [one]
+        if len(found) == 2 or time.monotonic() > end:
+            break
     found.sort(key=_cost)
     return [one for one in found if _cost(one) <= 3 * _cost(found[0]) + 0.05]  # none far worse
 
@@ -113,13 +108,30 @@ def reached(claims: Sequence[Claim]) -> list[str]:
     ]
 
 
-def _tried(table: Table, plan: Plan) -> Masking | None:
+def try_change(
+    table: Table, change: str, plan: Plan, now: Masking | None, sampled: int | None = None
+) -> Advice | None:
+    """The change with its cost compared with now; None if it fails, or leaves no information."""
+    tried = mask_quietly(table, plan)
+    if tried is None or not all(claim.holds for claim in tried.claims):
+        return None
+    loss = _loss(tried)
+    if loss is not None and loss > _NOTHING_LEFT:
+        return None
+    lost = 0 if now is None else max(0, len(now.masked) - len(tried.masked))
+    return Advice(change, plan, loss, None if now is None else _loss(now), lost, sampled)
+
+
+def mask_quietly(table: Table, plan: Plan) -> Masking | None:
+    """The result of a plan without its warnings; None if it cannot mask this table."""
     from shoal.workflow._protect import mask_by
 
-    try:
-        return mask_by(table, plan)
-    except ShoalError:
-        return None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return mask_by(table, plan)
+        except ShoalError:
+            return None
 
 
 def _loss(made: Masking) -> float | None:
@@ -140,14 +152,14 @@ def some_persons(table: Table) -> tuple[Table, int | None]:
     return kept, len(kept)
 
 
-def _changes(plan: Plan, broken: Sequence[Claim]) -> Iterator[tuple[str, list[Masker]]]:
+def changes_for(plan: Plan, asked: Sequence[Requirement]) -> Iterator[tuple[str, list[Masker]]]:
     """Changes that may help, in words and as steps, the smallest changes first.
 
     If a limit fails that no class size is sure to keep, larger sizes are tried as well.
     """
-    k, models = _asked(plan, broken)
+    k, models = _asked(plan, asked)
     yield from _with(plan, k, models)
-    if k is not None and any(isinstance(claim.requirement, Limit) for claim in broken):
+    if k is not None and any(isinstance(one, Limit) for one in asked):
         yield from _with(plan, 2 * k, models)
 
 
@@ -175,14 +187,15 @@ def _with(
             )
 
 
-def _asked(plan: Plan, broken: Sequence[Claim]) -> tuple[int | None, list[PrivacyModel]]:
+def _asked(
+    plan: Plan, requirements: Sequence[Requirement]
+) -> tuple[int | None, list[PrivacyModel]]:
     """The crowd size and the other models that the steps must reach for everything to hold."""
     sizes, models = [], []
-    for claim in broken:
-        asked = claim.requirement
+    for asked in requirements:
         if isinstance(asked, Limit):
             largest = [k for step in plan.steps if (k := getattr(step, "k", None))]
-            bound = asked.threshold if asked.measure in _BY_CLASSES else 0.0
+            bound = asked.threshold if asked.measure in BY_CLASSES else 0.0
             if asked.measure == "records_at_risk":
                 bound = asked.options.get("threshold", asked.info.options["threshold"].default)
             if 0 < bound < 1:

@@ -12,7 +12,15 @@ from shoal.hints import Helpful
 from shoal.masking import Generalize
 from shoal.models import KAnonymity, LDiversity, PrivacyModel
 from shoal.notebook import listing, view
-from shoal.table import Hierarchy, MixedColumn, Roles, Table, mixed_columns, suggest_roles
+from shoal.table import (
+    Hierarchy,
+    MixedColumn,
+    Roles,
+    Table,
+    check_table,
+    mixed_columns,
+    suggest_roles,
+)
 from shoal.workflow._plan import Plan, in_toml
 from shoal.workflow._plan_words import plan_view
 from shoal.workflow._require import plain, requirements_to_dict
@@ -146,6 +154,7 @@ def suggest_plan(table: Table, *, k: int | None = None) -> PlanSuggestion:
     >>> protect(table, found.plan).after.k >= 5
     True
     """
+    check_table(table, "A suggestion of a plan")
     if len(table) < 2:
         raise InputError(
             f"A plan needs a table with at least 2 records; this one has {len(table)}."
