@@ -9,7 +9,6 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import rankdata
 
 from shoal.kernels.arrays import Floats
 from shoal.table import Table
@@ -239,9 +238,12 @@ def in_order_of(table: Table, dates: Sequence[str]) -> list[str]:
 
 def _grow_together(one: Floats, other: Floats) -> bool:
     """Whether the ranks of two numbers are nearly the same, or turned around."""
-    if len(one) < _IN_ORDER or min(len(np.unique(one)), len(np.unique(other))) < _IN_ORDER:
+    if len(one) < _IN_ORDER:
         return False
-    return bool(abs(np.corrcoef(rankdata(one), rankdata(other))[0, 1]) >= 1 - _ODD)
+    ranks = [np.unique(each, return_inverse=True)[1] for each in (one, other)]
+    if min(int(each.max()) for each in ranks) < _IN_ORDER - 1:
+        return False
+    return bool(abs(np.corrcoef(*ranks)[0, 1]) >= 1 - _ODD)
 
 
 def _mostly(flags: npt.NDArray[np.bool_]) -> bool:
