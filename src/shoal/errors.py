@@ -134,6 +134,10 @@ class UnprotectedColumnWarning(ShoalWarning):
     """A column reaches the release unchanged."""
 
 
+class CodesWarning(ShoalWarning):
+    """Numbers may be codes that lost their leading zeros."""
+
+
 class SourceWarning(ShoalWarning):
     """A source differs from the one for which the plan was made."""
 

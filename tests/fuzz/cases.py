@@ -33,7 +33,8 @@ from typer.testing import CliRunner
 from shoal import Plan, Roles, Table, protect
 from shoal.app.cli import app
 from shoal.errors import ShoalError, ShoalWarning
-from shoal.table import FORMATS
+from shoal.table import FORMATS as EVERY_FORMAT
+from shoal.table import LABELLED
 
 from .damage import damage_release, damaged, mutated, without_nothing
 from .draw_plans import draw_plan
@@ -42,6 +43,9 @@ from .public_half import WrongFile, read_public
 from .recount import recount
 
 SECONDS = 30
+#: The formats that hold any table: a case refers to them by number, and Stata, SPSS and SAS refuse
+#: most names and texts that are drawn here.
+FORMATS = tuple(name for name in EVERY_FORMAT if name not in LABELLED)
 
 
 class Hang(BaseException):

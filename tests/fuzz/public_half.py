@@ -99,6 +99,8 @@ def _rank(public: Public, name: str) -> Callable[[str], Any]:
         return Decimal
     if file_format in ("parquet", "arrow"):
         return int  # the number of units
+    if file_format in _LABELLED:
+        return float  # the number of days, seconds or milliseconds
     if file_format == "xlsx" and all(_is_number(cell) for cell in public.columns[name]):
         return float  # days
     if kind == "date":
@@ -234,10 +236,46 @@ def _cell(cell: ElementTree.Element, shared: Sequence[str]) -> str | None:
     return value.text
 
 
+# -- Stata, SPSS and SAS
+
+_LABELLED = {
+    "dta": "read_dta",
+    "sav": "read_sav",
+    "zsav": "read_sav",
+    "por": "read_por",
+    "xpt": "read_xport",
+}
+
+
+def _labelled(reader: str) -> Callable[[bytes, Sequence[str]], dict[str, Cells]]:
+    """Numbers as they stand there, so that dates count in days, seconds or milliseconds."""
+
+    def read(content: bytes, names: Sequence[str]) -> dict[str, Cells]:
+        import pyreadstat
+
+        options = {"output_format": "polars", "disable_datetime_conversion": True}
+        frame, _ = getattr(pyreadstat, reader)(io.BytesIO(content), **options)
+        if reader == "read_por" and frame.columns == [name.upper() for name in names]:
+            frame.columns = list(names)  # it has no other letters
+        columns = [[_cell_of_number(cell) for cell in column.to_list()] for column in frame]
+        return _by_name(frame.columns, columns)
+
+    return read
+
+
+def _cell_of_number(cell: Any) -> str | None:
+    if cell is None or cell == "":
+        return None
+    if isinstance(cell, float) and cell.is_integer():
+        return str(int(cell))
+    return _written(cell)
+
+
 _READERS: dict[str, Callable[[bytes, Sequence[str]], dict[str, Cells]]] = {
     "csv": _delimited(","),
     "tsv": _delimited("\t"),
     "parquet": _parquet,
     "arrow": _arrow,
     "xlsx": _workbook,
+    **{format: _labelled(reader) for format, reader in _LABELLED.items()},
 }

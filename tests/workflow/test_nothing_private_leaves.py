@@ -30,7 +30,8 @@ from shoal import (
     verify,
 )
 from shoal.errors import ShoalWarning
-from shoal.table import FORMATS
+
+from ..installed import INSTALLED
 
 SEED = 987654321987
 OUTLIER = 918273645
@@ -187,11 +188,8 @@ def test_the_canaries_are_in_the_table():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("format", [name for name in INSTALLED if name != "por"])  # long names
 def test_no_canary_is_in_the_public_half(tmp_path, kind, format):
-    if format == "xlsx":
-        pytest.importorskip("xlsxwriter", reason="the extra 'excel' is not installed")
-        pytest.importorskip("fastexcel", reason="the extra 'excel' is not installed")
     release = released(kind)
     out = release.save(tmp_path / "canaryplace", format=format)
     assert verify(out).holds

@@ -17,10 +17,10 @@ from typing import Any, Literal
 
 from shoal.engines._engine import Engine, in_one_sentence, roles_on
 from shoal.engines._protect import LargeRelease, LargeTable
-from shoal.errors import InputError, PlanError, ReleaseError, RolesError, quoted
+from shoal.errors import InputError, PlanError, ReadError, ReleaseError, RolesError, quoted
 from shoal.hints import check_path, helpful
 from shoal.masking import Masker, Progress
-from shoal.table import ReadOptions, Roles, Table, as_roles, available_memory, read
+from shoal.table import LABELLED, ReadOptions, Roles, Table, as_roles, available_memory, read
 from shoal.workflow import Assessment, EngineSettings, Plan, Release, Verification
 from shoal.workflow import assess as assess_in_memory
 from shoal.workflow import protect as protect_in_memory
@@ -362,8 +362,14 @@ def _size(count: int) -> str:
 
 
 def refuse_reading(source: Any, known: ReadOptions | None, engine: str) -> None:
-    """Raise InputError if a plan has read options that an engine does not support."""
+    """Raise InputError if an engine does not read a source, or not as a plan asks."""
     from shoal.engines._files import is_text, other_reading
+
+    if isinstance(source, (str, os.PathLike)) and _is_labelled(source):
+        raise InputError(
+            f"The engine '{engine}' does not read files of Stata, SPSS or SAS, because labels and "
+            "reasons for missing values would be lost. Use the engine 'memory'."
+        )
 
     if known is None or not isinstance(source, (str, os.PathLike)):
         return
@@ -374,6 +380,16 @@ def refuse_reading(source: Any, known: ReadOptions | None, engine: str) -> None:
             f"The plan reads text with {quoted(odd)}, which the engine '{engine}' does not "
             "support. Use the engine 'memory', or convert the table to Parquet."
         )
+
+
+def _is_labelled(source: str | os.PathLike[str]) -> bool:
+    from shoal.table.storage._formats import READ_ONLY, format_of
+
+    try:
+        format = format_of(source)
+    except ReadError:
+        return False
+    return format in LABELLED or format in READ_ONLY
 
 
 def _in_memory(source: Any, known: ReadOptions | None = None, roles: Roles | None = None) -> Table:

@@ -69,6 +69,7 @@ from shoal.table.columns._frames import DAYS_OF_CALENDAR, NUMBERS, QUANTITIES, K
 from shoal.table.columns._quantities import quantities, scale_name
 from shoal.table.hierarchy._codes import HierarchyCodes
 from shoal.table.hierarchy._hierarchy import Hierarchy
+from shoal.table.hierarchy._number_codes import codes_in
 from shoal.table.hierarchy._round_ends import RoundEnds
 from shoal.table.hierarchy._rule import Unseen
 from shoal.table.storage._columnar import column_labels
@@ -79,6 +80,8 @@ from shoal.table.storage._reading import Manner, ReadOptions
 from shoal.table.storage._size import available_memory, check_file_size
 from shoal.table.storage._text import source_digest
 from shoal.table.storage.inference._missing import MixedColumn, mixed_columns, other_texts
+from shoal.table.storage.labelled._coding import Coding
+from shoal.table.storage.labelled._dictionary import LABELLED, Dictionary
 from shoal.table.suggestion._suggest import RoleSuggestion, identifying_columns, suggest_roles
 
 __all__ = [
@@ -87,15 +90,18 @@ __all__ = [
     "DELIMITER_OF",
     "ENCODINGS",
     "FORMATS",
+    "LABELLED",
     "NUMBERS",
     "OTHER",
     "QUANTITIES",
     "ROOT",
     "Classes",
     "Codes",
+    "Coding",
     "Column",
     "Course",
     "Dialect",
+    "Dictionary",
     "Domain",
     "Exchange",
     "Formulas",
@@ -124,6 +130,7 @@ __all__ = [
     "check_file_size",
     "check_reading",
     "check_table",
+    "codes_in",
     "column_labels",
     "counted_values",
     "empty_cells",

@@ -21,10 +21,18 @@ from shoal.table.storage._columnar import read_parquet
 from shoal.table.storage._delimited import TextFile, recorded_columns
 from shoal.table.storage._formats import DELIMITER_OF, Dialect
 from shoal.table.storage._formulas import Formulas, may_run, running
-from shoal.table.storage._read import in_recorded_types, read_columnar, read_frame
+from shoal.table.storage._read import (
+    in_recorded_types,
+    read_columnar,
+    read_frame,
+    written_labelled,
+)
 from shoal.table.storage._size import check_file_size, check_memory, check_table_size
 from shoal.table.storage._types import Fields, as_text, dtypes_of
 from shoal.table.storage._workbook import read_sheet_texts
+from shoal.table.storage.labelled._coding import Coding
+from shoal.table.storage.labelled._dictionary import LABELLED
+from shoal.table.storage.labelled._read import read_labelled
 
 #: A file in another encoding is held as it is and as UTF-8, with up to three bytes per character.
 _RECODED: Final = 4
@@ -39,10 +47,15 @@ class ReleasedFile:
     """
 
     def __init__(
-        self, path: str | os.PathLike[str], format: str, dialect: Dialect | None = None
+        self,
+        path: str | os.PathLike[str],
+        format: str,
+        dialect: Dialect | None = None,
+        coding: Coding | None = None,
     ) -> None:
         self.path, self.format = Path(path), format
         self.dialect = dialect or Dialect(DELIMITER_OF.get(format, ","))
+        self.coding = coding or Coding()
 
     @cached_property
     def sha256(self) -> str:
@@ -75,6 +88,9 @@ class ReleasedFile:
         check_memory(self.path, self.format)
         if self.format == "xlsx":
             return [Fields(column) for column in read_sheet_texts(self.path)]
+        if self.format in LABELLED:
+            frame, _ = read_labelled(self.path, self.format, expected=self.coding.reasons)
+            return [Fields(column) for column in frame]
         return read_columnar(self.path, self.format)
 
     def table(
@@ -89,6 +105,9 @@ class ReleasedFile:
             check_memory(self.path, self.format)
             frame = read_frame(self.path, format="xlsx", schema=dict(schema))
             return Table(frame).with_roles(roles, released=True)
+        elif self.format in LABELLED:
+            found = pl.DataFrame([column.texts for column in self._fields])
+            columns = written_labelled(found, dtypes_of(schema), self.coding, f"'{self.path}'")
         else:
             columns = in_recorded_types(self._fields, dtypes_of(schema), f"'{self.path}'")
         return Table.of_columns(columns).with_roles(roles, released=True)

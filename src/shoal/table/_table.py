@@ -57,6 +57,9 @@ from shoal.table.storage._formats import Dialect, format_of
 from shoal.table.storage._formulas import Formulas, may_run, running
 from shoal.table.storage._reading import Manner
 from shoal.table.storage._write import schema_of, unwritable_columns, write_columns
+from shoal.table.storage.labelled._coding import Coding, coding_of, losses, settled
+from shoal.table.storage.labelled._dictionary import LABELLED, NO_DICTIONARY, Dictionary
+from shoal.table.storage.labelled._limits import check_columns
 from shoal.table.suggestion._owners import repeating_owners, undeclared_identifiers
 
 Missing = Literal["own", "wildcard"]
@@ -128,6 +131,8 @@ class Table(Helpful):
     #: Groupings by their columns; tables with the same rows share them.
     _kept: dict[tuple[Any, ...], Any]
     _manner: Manner | None
+    #: What the source says about its columns; derived tables share it.
+    _dictionary: Dictionary
 
     def __init__(self, frame: Any, roles: Roles | Mapping[str, Any] | None = None) -> None:
         if isinstance(frame, Table):
@@ -142,7 +147,7 @@ class Table(Helpful):
         check_roles(columns, rows, roles)
         past = Provenance(np.arange(rows, dtype=np.int64), uuid.uuid4().hex, Owners())
         vars(self).update(_columns=columns, _origin=origin, _roles=roles, _past=past, _kept={})
-        vars(self)["_manner"] = None
+        vars(self).update(_manner=None, _dictionary=NO_DICTIONARY)
         vars(self)["_past"] = replace(past, owners=Owners().under(roles, self))
 
     @classmethod
@@ -192,6 +197,11 @@ class Table(Helpful):
     def manner(self) -> Manner | None:
         """How the source was read, and what was detected; None for a frame."""
         return self._manner
+
+    @property
+    def dictionary(self) -> Dictionary:
+        """Labels, formats and reasons for missing values, as a labelled file declares them."""
+        return self._dictionary
 
     @property
     def row_key(self) -> Integers:
@@ -580,7 +590,41 @@ class Table(Helpful):
         """
         format = format_of(path) if format is None else format
         columns = list(self._columns.values())
-        write_columns(columns, path, format=format, formulas=formulas, dialect=dialect)
+        write_columns(
+            columns,
+            path,
+            format=format,
+            formulas=formulas,
+            dialect=dialect,
+            dictionary=self._released_dictionary,
+        )
+
+    def coding(self, format: str) -> Coding:
+        """How a labelled file of this format codes the released texts and missing values."""
+        return coding_of(list(self._columns.values()), self._released_dictionary, format)
+
+    @property
+    def _released_dictionary(self) -> Dictionary:
+        return self._dictionary.with_texts(self.roles.withheld)
+
+    def check_holds(self, format: str) -> list[str]:
+        """What a format cannot hold of labels and reasons, in sentences.
+
+        InputError if it cannot hold columns of these names. Nothing needs to be masked for this.
+        """
+        names = [name for name in self.columns if name not in self.roles.withheld]
+        joined = {*self.coding(format).reasons.values()}
+        if format in LABELLED:
+            check_columns([name for name in names if name not in joined], format)
+        return losses(names, self._dictionary, format)
+
+    def settled(self) -> Table:
+        """The table with a value or a reason for its absence in each cell, and never both.
+
+        Reasons that were masked are dropped. InputError if a step moved values and reasons apart.
+        """
+        changed = settled(self._columns, self._dictionary)
+        return self._with_columns(changed) if changed else self
 
     def lacking(self, encoding: str) -> list[str]:
         """The columns with characters that an encoding lacks."""
@@ -758,7 +802,7 @@ class Table(Helpful):
     def _derive(self, **changed: Any) -> Table:
         """A table with some parts replaced; if rows change, pass new groupings as ``kept``."""
         table = Table.__new__(Table)
-        names = ("_columns", "_origin", "_roles", "_past", "_kept", "_manner")
+        names = ("_columns", "_origin", "_roles", "_past", "_kept", "_manner", "_dictionary")
         parts = {name: vars(self)[name] for name in names}
         vars(table).update(parts | {f"_{name}": part for name, part in changed.items()})
         return table
@@ -837,13 +881,18 @@ class Table(Helpful):
         """The same table with a record of how it was read."""
         return self._derive(manner=manner)
 
+    def described(self, dictionary: Dictionary) -> Table:
+        """The same table with what its file says about the columns; reasons get their roles."""
+        table = self._derive(dictionary=dictionary)
+        return table.with_roles(self.roles)
+
     def with_roles(self, roles: Roles | Mapping[str, Any], *, released: bool = False) -> Table:
         """The same data with other roles; a released column may be empty after masking.
 
         The persons of the rows stay known if the roles declare no unit; ``unit="row"`` forgets
         them.
         """
-        roles = as_roles(roles)
+        roles = self._dictionary.followed(as_roles(roles), self.columns)
         check_roles(self._columns, len(self), roles, released=released)
         owners = self._past.owners.under(roles, self)
         return self._derive(roles=roles, past=replace(self._past, owners=owners))

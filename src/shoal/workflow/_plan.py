@@ -295,13 +295,16 @@ class Plan(Helpful):
 
     def roles_for(self, table: Table) -> Roles:
         """The roles in force, from the plan or the table; they must not contradict."""
-        if self.roles is None or self.roles == table.roles:
+        if self.roles is None:
             return table.roles
+        own = table.dictionary.followed(self.roles, table.columns)
+        if own == table.roles:
+            return own
         if table.roles != Roles():
             raise RolesError(
                 "The plan and the table declare different roles. Remove them from one of the two."
             )
-        return self.roles
+        return own
 
     def apply(
         self, table: Table, *, progress: Progress | None = None

@@ -117,7 +117,7 @@ class Release(Helpful):
         out : path
             The folder to create. It must be empty unless ``force`` is given.
         format : str
-            The format of the data: parquet, csv, tsv, arrow or xlsx.
+            The format of the data: parquet, csv, tsv, arrow, xlsx, dta, sav, zsav, por or xpt.
         force : bool
             Replace an existing release.
         formulas : {"neutralise", "keep"}
@@ -210,6 +210,7 @@ def mask_by(table: Table, plan: Plan, progress: Progress | None = None) -> Maski
     table = _checked(table, plan)
     masked, records = plan.mask(table, progress=progress)
     refuse_empty(len(masked), masked.columns, records)
+    masked = masked.settled()
     _check_identities(table, masked, records)
     if progress:
         progress("Verifying what the plan requires", 0.0)

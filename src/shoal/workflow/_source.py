@@ -51,7 +51,9 @@ def as_planned(table: Table, plan: Plan) -> Table:
     """The table without the columns that a plan leaves out."""
     if plan.unlisted is None and plan.read is None:
         return table
-    kinds = {name: table.kind(name) for name in table.columns}
+    recorded = (plan.read.columns if plan.read is not None else None) or {}
+    follows = {*table.dictionary.reasons.values()} - {*recorded}  # with the columns they explain
+    kinds = {name: table.kind(name) for name in table.columns if name not in follows}
     empty = [name for name in table.columns if table.missing_count(name) == len(table)]
     return table.drop(check_source(kinds, plan, empty))
 

@@ -373,3 +373,14 @@ def test_what_a_file_says_of_its_columns_is_shown(open_studio, folder):
     pq.write_table(ages, folder / "people.parquet")
     page = open_studio(folder / "people.parquet").get("/data").text
     assert "Age &lt;in&gt; years" in page
+
+
+def test_the_labels_of_a_labelled_file_are_shown(open_studio, folder):
+    ps = pytest.importorskip("pyreadstat", reason="the extra 'stats' is not installed")
+    folder.mkdir()
+    frame = pl.DataFrame({"q17": list(range(30))})
+    labels = {"q17": "Age <in> years"}
+    ps.write_sav(frame, str(folder / "people.sav"), column_labels=labels)
+    page = open_studio(folder / "people.sav").get("/data").text
+    assert "Age &lt;in&gt; years" in page
+    assert "SPSS" in page

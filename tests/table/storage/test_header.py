@@ -129,7 +129,7 @@ def test_a_file_with_names_that_are_patterns_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("format", ["csv", "tsv", "parquet", "arrow", "xlsx"])
-def test_a_release_of_a_frame_with_such_names_comes_back(tmp_path: Path, format: str) -> None:
+def test_a_release_with_names_that_are_nearly_patterns_comes_back(tmp_path: Path, format: str) -> None:
     if format == "xlsx":
         pytest.importorskip("fastexcel", reason="the extra 'excel' is not installed")
         pytest.importorskip("xlsxwriter", reason="the extra 'excel' is not installed")
@@ -145,7 +145,7 @@ def test_a_release_of_a_frame_with_such_names_comes_back(tmp_path: Path, format:
             "*": [2, 3],
         }
     )
-    frame.columns = [name if name == "*" else f"^{name}$" for name in frame.columns]
+    frame.columns = [name if name == "*" else f"^{name}" for name in frame.columns]
     path = tmp_path / f"data.{format}"
     write_frame(frame, path, format=format)
     assert read_frame(path, format=format, schema=schema_of(frame.schema)).equals(frame)

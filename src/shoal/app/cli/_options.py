@@ -31,8 +31,9 @@ Data = Annotated[
     typer.Argument(
         metavar="DATA",
         show_default=False,
-        help="The table: a CSV, TSV, Parquet, Arrow/Feather or Excel file, or the URI of a "
-        "database (sqlite:///file, duckdb:///file, postgresql://user@host/name) with --query.",
+        help="The table: a CSV, TSV, Parquet, Arrow/Feather, Excel, Stata, SPSS or SAS file, or "
+        "the URI of a database (sqlite:///file, duckdb:///file, postgresql://user@host/name) with "
+        "--query.",
     ),
 ]
 ReleaseFolder = Annotated[
@@ -159,7 +160,7 @@ class Reading:
     Reading the data (detected if not specified)
     --------------------------------------------
     query SQL: The SELECT that returns the table.
-    input_format FORMAT: csv, tsv, parquet, arrow or xlsx.
+    input_format FORMAT: csv, tsv, parquet, arrow, xlsx, dta, sav, zsav, por, sas7bdat or xpt.
     delimiter CHAR: The character between fields.
     encoding NAME: The encoding of the text, such as cp1252.
     decimal CHAR: The decimal mark: a point or a comma.
@@ -173,6 +174,8 @@ class Reading:
     sheet SHEET: The sheet of a workbook: its name or number.
     header: The first line holds the column names, whatever they look like.
     skip_lines N: The number of lines above the column names.
+    missing_reasons WHAT: For Stata, SPSS and SAS: kept or dropped. Kept reasons for missing values
+        are columns of their own.
     """
 
     query: str | None = None
@@ -187,6 +190,7 @@ class Reading:
     sheet: str | None = None
     header: bool = False
     skip_lines: int | None = None
+    missing_reasons: str | None = None
 
     def read(self, source: str, *others: str | None, known: ReadOptions | None = None) -> Table:
         """The table behind DATA; an option that only fits another table of the call is ignored.
@@ -255,12 +259,13 @@ class Reading:
         return DatabaseTable(source, self.query) if is_duckdb_file(source) else source
 
     def output_format(self, source: str, known: ReadOptions | None = None) -> str:
-        """The format of a release: that of the data, Parquet for a database."""
+        """The format of a release: that of the data if Shoal writes it, Parquet for a database."""
         from shoal.table import FORMATS
-        from shoal.table.storage._formats import ALIASES
+        from shoal.table.storage._formats import ALIASES, READ_ONLY
 
         named = self.input_format or kind_of_source(source) or (known and known.format) or ""
         named = ALIASES.get(named, named)
+        named = READ_ONLY.get(named, named)
         return named if named in FORMATS else "parquet"
 
     def _given(self) -> dict[str, Any]:
@@ -278,6 +283,7 @@ class Reading:
             "sheet": int(sheet) if sheet is not None and sheet.isdecimal() else sheet,
             "header": self.header or None,
             "skip_lines": self.skip_lines,
+            "missing_reasons": self.missing_reasons,
         }
         return {name: value for name, value in given.items() if value is not None}
 

@@ -73,7 +73,8 @@ def protect(
     plan FILE: The plan: roles, steps, require.
     out DIR: The folder to create for the release.
     private_out DIR: The folder for the private half (default: inside --out).
-    format FORMAT: The format of the released data: csv, tsv, parquet, arrow or xlsx.
+    format FORMAT: The format of the released data: csv, tsv, parquet, arrow, xlsx, dta, sav, zsav,
+        por or xpt.
     formulas: For csv and tsv: put an apostrophe before texts and column names that a spreadsheet
         would run as formulas, or keep them unchanged.
     out_delimiter CHAR: For csv and tsv: the character between fields (default: same as DATA).
@@ -101,7 +102,9 @@ def protect(
         raise InputError(
             "A release needs a folder. Add --out DIR, or --dry-run to see what the plan would do."
         )
-    written = check_format(format) if format else reading.output_format(data, loaded.read)
+    written = reading.output_format(data, loaded.read)
+    if format:
+        written = check_format(format, writing=True)
     _, private = check_targets(out, private_out, force=force)  # before the long work
     if chosen != "memory" and not as_json:
         ui.note(f"Engine: {chosen}, since {why}.")
@@ -110,7 +113,7 @@ def protect(
         if chosen == "memory":
             # without a name here, so that the original is freed before the release is saved
             release = protect(
-                reading.read(data, known=loaded.read), loaded, progress=working.if_watched
+                _read_for(reading, data, loaded, written), loaded, progress=working.if_watched
             )
         else:
             from shoal.engines import protect_source
@@ -149,6 +152,15 @@ def protect(
     ui.command_line("shoal verify", shlex.quote(str(out)), *apart, *against)
     if chosen == "memory":
         ui.note(f"Engine: memory, since {why}.")
+
+
+def _read_for(reading: Reading, data: str, plan: Plan, written: str) -> Table:
+    """The table; what the format of the release cannot hold of it is reported before masking."""
+    from shoal.workflow.release._release import warn_about_losses
+
+    table = reading.read(data, known=plan.read)
+    warn_about_losses(table.with_roles(plan.roles_for(table)), written)
+    return table
 
 
 def _tried(reading: Reading, data: str, plan: Plan, chosen: str) -> Release:

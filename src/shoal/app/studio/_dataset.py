@@ -184,7 +184,9 @@ class Dataset:
 def _load(source: Path, options: dict[str, Any], key: tuple[Any, ...]) -> Loaded:
     try:
         table = read(source, **options)
-        labels = column_labels(source) if source.suffix.lower() in (".parquet", ".pq") else {}
+        labels: Mapping[str, str] = table.dictionary.labels
+        if source.suffix.lower() in (".parquet", ".pq"):
+            labels = column_labels(source)
         return Loaded(table, suggest_roles(table), tuple(mixed_columns(table)), labels, key)
     except (ShoalError, MemoryError):
         raise

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from shoal.errors import InputError, about, did_you_mean, quoted
+from shoal.errors import CodesWarning, InputError, about, did_you_mean, quoted
 from shoal.parameters import Constraint, Integer
-from shoal.table import QUANTITIES, Hierarchy, HierarchyCodes, Table
+from shoal.table import QUANTITIES, Hierarchy, HierarchyCodes, Table, codes_in
 
 
 @dataclass(frozen=True)
@@ -106,9 +107,14 @@ def hierarchies_for(
                 f"There is a hierarchy for '{name}', which is not a column to generalize. "
                 f"{did_you_mean(name, columns)}"
             )
+    codes = {name: codes_in(table, name) for name in columns if name not in named}
+    for name, found in codes.items():
+        if found is not None and found.doubt is not None:
+            warnings.warn(f"Column '{name}' {found.doubt}.", CodesWarning, stacklevel=6)
     proposed = tuple(
         name
-        for name in columns
-        if name not in named and not (ordered and table.kind(name) in QUANTITIES)
+        for name, found in codes.items()
+        if not (ordered and table.kind(name) in QUANTITIES)
+        or (found is not None and found.are_codes)
     )
     return named | {name: Hierarchy.propose(table, name) for name in proposed}, proposed

@@ -13,7 +13,6 @@ from shoal.table.columns._domain import ROOT, Domain, Meaning, Meanings, value_m
 from shoal.table.columns._encode import Codes
 from shoal.table.columns._quantities import bounds_of_values, scale_name
 from shoal.table.hierarchy._rule import Rule, Rung, Unseen
-from shoal.table.storage._types import as_text
 
 if TYPE_CHECKING:
     from shoal.table._table import Table
@@ -96,7 +95,7 @@ def codes_of(rule: Rule, table: Table, column: str, unseen: Unseen) -> Hierarchy
     values, count = coded.levels, coded.count
     missing = coded.missing is not None
     domain = float(rule.size(values) + missing)
-    texts = as_text(values).to_list()
+    texts = rule.texts(values)
     own = Rung(
         np.arange(len(values), dtype=np.int32), texts, bounds_of_values(values), np.ones(len(texts))
     )

@@ -19,9 +19,10 @@ from shoal.table.columns._frames import kind_of
 from shoal.table.columns._quantities import numbers_of
 from shoal.table.hierarchy._intervals import Edges, grid, quantile_edges
 from shoal.table.hierarchy._listed import listed, ordered_rows
+from shoal.table.hierarchy._number_codes import as_whole, number_codes, says_postcode
 from shoal.table.hierarchy._rule import Rule, Rung, Suppression, calendar, prefixes
 from shoal.table.storage._types import as_text
-from shoal.table.suggestion._column_names import known_scales, words_of
+from shoal.table.suggestion._column_names import known_scales
 from shoal.table.suggestion._patterns import written_as_date
 
 if TYPE_CHECKING:
@@ -33,9 +34,6 @@ _CROWDED: Final = 0.8  # with this share of the records in one interval, interva
 _DECADES: Final = 6
 _WIDEST: Final = 1e307
 _CALENDAR: Final = ("hour", "day", "month", "quarter", "year", "decade")
-_POSTCODE_WORDS: Final = frozenset(
-    "zip zipcode postal postalcode postcode postcodes plz postleitzahl cep".split()
-)
 
 _NEARLY_UNIQUE: Final = 0.5
 _MANY: Final = 50  # fewer values than this are answers to a question, even in a small table
@@ -57,7 +55,8 @@ def proposed(table: Table, column: str, kind: str | None = None) -> Rule:
         raise InputError(f"There is no hierarchy kind '{kind}'. {did_you_mean(kind, KINDS)}")
     coded = table.codes(column)
     values = coded.levels
-    if len(values) < 3 or kind == "suppression":
+    is_reason = kind is None and column in table.dictionary.reasons.values()
+    if len(values) < 3 or kind == "suppression" or is_reason:
         return Suppression()  # nothing lies between two values and the root
     records = coded.counts[: len(values)]
     return _fitting(values, records) if kind is None else _of_kind(kind, values, records)
@@ -67,13 +66,13 @@ def _fitting(values: pl.Series, records: Integers) -> Rule:
     kind = kind_of(values.dtype)
     if kind in ("date", "datetime", "time"):
         return _date_rule(values)
-    postcode = not _POSTCODE_WORDS.isdisjoint(words_of(values.name))
     if kind == "text" and written_as_date(values):
         return Suppression()  # prefixes of dates that were not read as dates mean nothing
     if kind == "text":
-        return _text_rule(values, records, code=postcode or _is_code(values))
-    if kind == "integer" and postcode and values[0] >= 0:
-        return _prefix_rule(values)
+        return _text_rule(values, records, code=says_postcode(values.name) or _is_code(values))
+    codes = number_codes(values)
+    if codes is not None and codes.are_codes:
+        return _prefix_rule(values, codes.pad)
     return _number_rule(values, records)
 
 
@@ -81,7 +80,10 @@ def _of_kind(kind: str, values: pl.Series, records: Integers) -> Rule:
     if kind == "dates":
         return _date_rule(values)
     if kind == "prefixes":
-        return _prefix_rule(values)
+        codes = number_codes(values)
+        whole = kind_of(values.dtype) == "integer"
+        asked = len(str(values[-1])) if whole else None
+        return _prefix_rule(values, asked if codes is None else codes.pad)
     if kind == "ordered":
         return _ordered_rule(as_text(values).to_list())
     if kind == "frequency":
@@ -94,10 +96,11 @@ def _of_kind(kind: str, values: pl.Series, records: Integers) -> Rule:
     return grid(_widths(numbers), rounds=kind == "rounding").useful(values)
 
 
-def _prefix_rule(values: pl.Series) -> Rule:
+def _prefix_rule(values: pl.Series, pad: int | None = None) -> Rule:
     """Prefixes of the lengths that join some values but not all."""
-    pad = len(str(values[-1])) if kind_of(values.dtype) == "integer" else None
-    longest = pad or int(values.cast(pl.String).str.len_chars().max() or 0)  # type: ignore[arg-type]
+    whole = as_whole(values) if values.dtype.is_numeric() else None
+    texts = (values if whole is None else whole).cast(pl.String)
+    longest = pad or int(texts.str.len_chars().max() or 0)  # type: ignore[arg-type]
     lengths = range(min(longest, _LONGEST_CODE) - 1, 0, -1)
     return prefixes(list(lengths), pad=pad).useful(values) if lengths else Suppression()
 

@@ -14,6 +14,7 @@ from shoal.table.columns._domain import ROOT, Domain, Interval, Meanings
 from shoal.table.columns._encode import Codes
 from shoal.table.columns._frames import Kind, kind_of
 from shoal.table.columns._quantities import bounds_of_values
+from shoal.table.hierarchy._number_codes import as_whole
 from shoal.table.hierarchy._rule import UNITS, Dates, Prefixes, Rung
 from shoal.table.storage._types import as_text
 
@@ -75,6 +76,9 @@ class _Values:
         if self.levels.dtype.is_temporal():
             also = Codes(np.zeros(0, np.uint8), self.levels).texts
             written.append(pl.Series(also, dtype=pl.String))
+        zeros = {len(name) for name in self.names if name.isdecimal() and name.startswith("0")}
+        if zeros and (whole := _whole(self.levels)) is not None:  # codes that were numbers
+            written += [whole.cast(pl.String).str.zfill(width) for width in sorted(zeros)]
         for texts in written:
             places = texts.is_in(self.names).arg_true()
             found |= zip(texts.gather(places).to_list(), places.to_list(), strict=True)
@@ -144,14 +148,20 @@ def _calendar(texts: Meanings, values: _Values) -> Read:
 
 def _prefix(texts: Meanings, values: _Values) -> Read:
     masked = [text for text in texts if text.endswith(ROOT)]
-    if values.kind not in ("text", "integer") or not masked:
+    of_numbers = _whole(values.levels) is not None
+    if not masked or not (of_numbers or values.kind == "text"):
         return {}
     lengths = sorted({len(text.rstrip(ROOT)) for text in masked} - {0}, reverse=True)
     pads: list[int | None] = [None]
-    if values.kind == "integer":  # codes may have lost leading zeros
+    if of_numbers:  # codes may have lost leading zeros
         pads += sorted({len(text) for text in masked})
     rules = [Prefixes(tuple(lengths), pad) for pad in pads] if lengths else []
     return _by_rungs(texts, [one for rule in rules for one in rule.rungs(values.levels, "refuse")])
+
+
+def _whole(values: pl.Series) -> pl.Series | None:
+    """Numbers that may be codes as integers; None for others and for other kinds."""
+    return as_whole(values) if values.dtype.is_numeric() else None
 
 
 def _by_rungs(texts: Meanings, rungs: Sequence[Rung]) -> Read:

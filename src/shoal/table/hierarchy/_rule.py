@@ -16,6 +16,8 @@ from shoal.kernels.arrays import Floats, Integers
 from shoal.table.columns._domain import ROOT
 from shoal.table.columns._frames import kind_of
 from shoal.table.columns._quantities import moments_of
+from shoal.table.hierarchy._number_codes import as_whole
+from shoal.table.storage._types import as_text
 
 if TYPE_CHECKING:
     from shoal.table.columns._domain import Meanings
@@ -78,6 +80,10 @@ class Rule(ABC):
     def describe(self) -> str:
         """The rule in words, without a value of the data."""
 
+    def texts(self, values: pl.Series) -> list[str]:
+        """The values themselves as labels."""
+        return as_text(values).to_list()
+
     def size(self, values: pl.Series) -> int:
         """The number of values of the hierarchy; for a function, the number of given values."""
         return len(values)
@@ -123,16 +129,27 @@ class Prefixes(Rule):
     per_level = "lengths"
 
     def rungs(self, values: pl.Series, unseen: Unseen) -> list[Rung]:
+        text = self._codes(values)
+        return [self._rung(text, length) for length in self.lengths]
+
+    def texts(self, values: pl.Series) -> list[str]:
+        """The codes, with the leading zeros that numbers lost."""
         kind = kind_of(values.dtype)
-        if kind not in ("text", "integer"):
+        fits = kind in ("text", "integer") or (kind == "float" and as_whole(values) is not None)
+        return self._codes(values).to_list() if fits else super().texts(values)
+
+    def _codes(self, values: pl.Series) -> pl.Series:
+        kind = kind_of(values.dtype)
+        whole = as_whole(values) if kind in ("integer", "float") else None
+        if kind != "text" and whole is None:
             raise InputError(
                 f"Column '{values.name}' is {kind}, but prefixes are for codes in text or whole "
                 "numbers. Use another hierarchy."
             )
-        text = values.cast(pl.String).alias("text")
-        if kind == "integer" and self.pad is not None:
+        text = (values if whole is None else whole).cast(pl.String).alias("text")
+        if whole is not None and self.pad is not None:
             text = text.str.zfill(self.pad)
-        return [self._rung(text, length) for length in self.lengths]
+        return text
 
     def _rung(self, text: pl.Series, length: int) -> Rung:
         hidden = (text.str.len_chars().cast(pl.Int64) - length).clip(0)

@@ -16,7 +16,15 @@ FORMATS: Final[dict[str, tuple[str, ...]]] = {
     "parquet": (".parquet", ".pq"),
     "arrow": (".arrow", ".feather", ".ipc", ".arrows"),
     "xlsx": (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"),
+    "dta": (".dta",),
+    "sav": (".sav",),
+    "zsav": (".zsav",),
+    "por": (".por",),
+    "xpt": (".xpt", ".xport"),
 }
+#: Formats that Shoal reads and cannot write, each with the format to write instead.
+READ_ONLY: Final[dict[str, str]] = {"sas7bdat": "xpt"}
+_READ_ONLY_ENDINGS: Final = {"sas7bdat": (".sas7bdat",)}
 
 #: The text formats, and the delimiter of each.
 DELIMITER_OF: Final[dict[str, str]] = {"csv": ",", "tsv": "\t"}
@@ -34,7 +42,10 @@ ENCODINGS: Final = (
 COMPRESSIONS: Final[dict[str, str]] = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2"}
 
 #: Other names of formats.
-ALIASES: Final[dict[str, str]] = {"feather": "arrow", "ipc": "arrow", "excel": "xlsx"}
+ALIASES: Final[dict[str, str]] = {
+    **{"feather": "arrow", "ipc": "arrow", "excel": "xlsx"},
+    **{"stata": "dta", "spss": "sav", "sas": "sas7bdat", "xport": "xpt"},
+}
 
 
 def format_of(path: str | os.PathLike[str]) -> str:
@@ -43,21 +54,27 @@ def format_of(path: str | os.PathLike[str]) -> str:
     stem = name
     for ending in COMPRESSIONS:
         stem = stem.removesuffix(ending)
-    for format_name, endings in FORMATS.items():
+    for format_name, endings in (FORMATS | _READ_ONLY_ENDINGS).items():
         if stem.endswith(endings) and (stem == name or format_name in ("csv", "tsv")):
             return format_name
-    known = ", ".join(ending for endings in FORMATS.values() for ending in endings)
+    every = (*FORMATS.values(), *_READ_ONLY_ENDINGS.values())
+    known = ", ".join(ending for endings in every for ending in endings)
     raise ReadError(
         f"The file name '{os.fspath(path)}' does not end in a known extension. "
         f"Known extensions are {known} (text also with .gz, .zst or .bz2). "
-        f"Otherwise, set format= to one of {quoted(FORMATS)}."
+        f"Otherwise, set format= to one of {quoted((*FORMATS, *READ_ONLY))}."
     )
 
 
-def check_format(name: str) -> str:
+def check_format(name: str, *, writing: bool = False) -> str:
     """The format with this name or alias; InputError with the nearest name if there is none."""
     known = ALIASES.get(name, name)
-    if known not in FORMATS:
+    if known in READ_ONLY and writing:
+        raise InputError(
+            f"Shoal reads the format {known} but cannot write it: only SAS can. Use "
+            f"'{READ_ONLY[known]}', which SAS opens."
+        )
+    if known not in FORMATS and known not in READ_ONLY:
         raise InputError(f"There is no format '{name}'. {did_you_mean(name, FORMATS)}")
     return known
 

@@ -27,6 +27,10 @@ from shoal.table.storage._types import (
     in_recorded_type,
 )
 from shoal.table.storage._workbook import read_excel, read_written_sheet
+from shoal.table.storage.labelled._coding import Coding
+from shoal.table.storage.labelled._dictionary import FAMILY, NO_DICTIONARY, Dictionary
+from shoal.table.storage.labelled._read import read_labelled
+from shoal.table.storage.labelled._release import restored
 
 if TYPE_CHECKING:
     from shoal.table._table import Table
@@ -36,7 +40,7 @@ _URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")  # not the letter of a d
 
 def read_frame(source: str | os.PathLike[str], **options: Any) -> pl.DataFrame:
     """Read a frame from a file or a database, with the options of :func:`read_source`."""
-    found, _ = read_source(source, **options)
+    found, _, _ = read_source(source, **options)
     if isinstance(found, pl.DataFrame):
         return found
     return pl.DataFrame([column.series for column in found])
@@ -59,8 +63,9 @@ def read(
     header: bool | None = None,
     skip_lines: int | None = None,
     date_formats: str | Mapping[str, str] | None = None,
+    missing_reasons: str | None = None,
 ) -> Table:
-    """Read a table: CSV, TSV, Parquet, Feather/Arrow, Excel, or a query on a database.
+    """Read a table: text, Parquet, Feather/Arrow, Excel, Stata, SPSS, SAS, or a database query.
 
     Parameters
     ----------
@@ -73,7 +78,8 @@ def read(
     format : str, optional
         The format of the file, if its name does not show it.
     delimiter, encoding, decimal, thousands : str, optional
-        How a CSV file is written, if this cannot be detected.
+        How a CSV file is written, if this cannot be detected. A file of Stata, SPSS or SAS may
+        need its ``encoding``, too.
     missing_values : sequence of str, optional
         Texts of a CSV file that mean a missing value, in addition to an empty field, NA, N/A, NaN
         and NULL.
@@ -89,6 +95,9 @@ def read(
     date_formats : str or mapping, optional
         How ambiguous dates are written, such as ``"%d/%m/%Y"``: one format for all columns that
         fit it, or a mapping from columns to formats.
+    missing_reasons : {"kept", "dropped"}, optional
+        For a file of Stata, SPSS or SAS: whether the declared reasons for missing values become
+        columns of their own (by default), or all missing values are alike.
 
     Returns
     -------
@@ -119,8 +128,12 @@ def read(
         "header": header,
         "skip_lines": skip_lines,
         "date_formats": date_formats,
+        "missing_reasons": missing_reasons,
     }
-    found, manner = read_source(source, **options)
+    found, manner, dictionary = read_source(source, **options)
+    if dictionary is not NO_DICTIONARY and isinstance(found, pl.DataFrame):
+        table = Table(found).read_in(manner).described(dictionary)
+        return table if roles is None else table.with_roles(roles)
     if isinstance(found, pl.DataFrame):
         return Table(found, roles).read_in(manner)
     return Table.of_columns(found, roles).read_in(manner)
@@ -128,8 +141,8 @@ def read(
 
 def read_source(
     source: str | os.PathLike[str], **options: Any
-) -> tuple[pl.DataFrame | list[Column], Manner]:
-    """The frame or the columns of a file or a database, with the options of :func:`read`.
+) -> tuple[pl.DataFrame | list[Column], Manner, Dictionary]:
+    """The frame or the columns of a source and what it says about them; options of :func:`read`.
 
     With the ``schema`` and ``formulas`` of a file that :func:`write_frame` wrote, the result equals
     what was written. If the file does not fit them, ReadError is raised.
@@ -141,15 +154,25 @@ def read_source(
         from shoal.table.storage._sql import read_sql
 
         refuse_others(given, ("query",), "a database")
-        return read_sql(source, given.get("query")), Manner()
+        return read_sql(source, given.get("query")), Manner(), NO_DICTIONARY
     path = _file(source)
     format = check_format(given.pop("format")) if "format" in given else format_of(path)
     refuse_others([name for name in given if name == "query"], (), f"a file of format {format}")
     if "schema" in given:
-        return _written_file(path, format, given), Manner(ReadOptions(format=format))
+        manner = Manner(ReadOptions(format=format))
+        return _written_file(path, format, given), manner, NO_DICTIONARY
     reading = ReadOptions.from_dict(given | {"format": format})
     reading.check_for(format)
-    return _read_file(path, format, reading)
+    if format in FAMILY:
+        frame, dictionary = read_labelled(
+            path,
+            format,
+            encoding=reading.encoding,
+            missing_reasons=reading.missing_reasons or "kept",
+        )
+        return frame, Manner(reading), dictionary
+    columns, manner = _read_file(path, format, reading)
+    return columns, manner, NO_DICTIONARY
 
 
 def _read_file(
@@ -170,11 +193,30 @@ def _written_file(path: Path, format: str, options: dict[str, Any]) -> pl.DataFr
         file = TextFile.open(path, options.get("encoding", "utf-8"), delimiter)
         formulas, decimal = options.get("formulas", "keep"), options.get("decimal", ".")
         return recorded_columns(file, file.fields(), dtypes, formulas, decimal)
+    if format in FAMILY:
+        read_back, _ = read_labelled(path, format)
+        return written_labelled(read_back, dtypes, Coding(), f"'{path}'")
     if format == "xlsx":
         fields = [Fields(column) for column in read_written_sheet(path)]
     else:
         fields = read_columnar(path, format)
     return in_recorded_types(fields, dtypes, f"'{path}'")
+
+
+def written_labelled(
+    frame: pl.DataFrame, dtypes: Mapping[str, pl.DataType], coding: Coding, called: str
+) -> list[Column]:
+    """The columns of a labelled file that Shoal wrote; ReadError if they do not fit."""
+    names = [name.upper() for name in dtypes]
+    if [name.upper() for name in frame.columns] != names:
+        check_recorded_names(frame.columns, dtypes, called)
+    found = restored(frame, dtypes, coding)
+    for name in dtypes:
+        if name not in found:
+            raise ReadError(
+                f"Column '{name}' of {called} has values that do not fit its recorded type."
+            )
+    return [Column(found[name]) for name in dtypes]
 
 
 def _plain(fields: Sequence[Fields]) -> pl.DataFrame | list[Column]:

@@ -37,7 +37,11 @@ OPTIONS_OF: Final[dict[str, tuple[str, ...]]] = {
     "csv": _OF_TEXT,
     "tsv": _OF_TEXT,
     "xlsx": _OF_WORKBOOK,
+    **dict.fromkeys(("dta", "sav", "zsav", "sas7bdat"), ("encoding", "missing_reasons")),
+    "por": (),
+    "xpt": ("encoding",),
 }
+MISSING_REASONS: Final = ("kept", "dropped")
 
 
 @dataclass(frozen=True)
@@ -63,6 +67,9 @@ class ReadOptions(Helpful):
     date_formats : mapping of str, optional
         The date format of each column, such as ``"%d.%m.%Y"``; ``"*"`` stands for all columns that
         fit it.
+    missing_reasons : {"kept", "dropped"}, optional
+        For a file of Stata, SPSS or SAS: whether the declared reasons for missing values become
+        columns of their own (by default), or all missing values are alike.
     columns : mapping of str, optional
         The columns of the source when the options were written, with their kinds. They do not
         change how the source is read, but reveal that it is a different one.
@@ -79,6 +86,7 @@ class ReadOptions(Helpful):
     header: bool | None = None
     skip_lines: int | None = None
     date_formats: Mapping[str, str] | None = None
+    missing_reasons: str | None = None
     columns: Mapping[str, str] | None = None
 
     def __post_init__(self) -> None:
@@ -96,6 +104,10 @@ class ReadOptions(Helpful):
             check_date_format(format)
         if self.format is not None:
             object.__setattr__(self, "format", check_format(self.format))
+        if self.missing_reasons not in (None, *MISSING_REASONS):
+            raise ReadError(
+                f"'missing_reasons' must be 'kept' or 'dropped'; got {self.missing_reasons!r}."
+            )
         self._check_marks()
 
     def _check_marks(self) -> None:
@@ -199,6 +211,7 @@ def refuse_others(given: Iterable[str], allowed: Sequence[str], what: str) -> No
 
 _KINDS: Final[dict[str, tuple[type, ...]]] = {
     **dict.fromkeys(("format", "delimiter", "encoding", "decimal", "thousands"), (str,)),
+    "missing_reasons": (str,),
     "sheet": (str, int),
     "header": (bool,),
     "skip_lines": (int,),
@@ -215,6 +228,7 @@ _WORDS: Final = {
     "header": "true, or left out: a table needs column names",
     "skip_lines": "a whole number",
     "date_formats": "a format such as '%d.%m.%Y', or a table of columns with their formats",
+    "missing_reasons": "'kept' or 'dropped'",
     "columns": "a table of columns with their kinds",
 }
 

@@ -5,6 +5,7 @@ A reader that asks for more memory than is available ends the process without an
 
 from __future__ import annotations
 
+import functools
 import os
 import struct
 import zipfile
@@ -14,6 +15,8 @@ from typing import BinaryIO, Final
 
 from shoal.errors import ReadError
 from shoal.table.storage._workbook import extent
+from shoal.table.storage.labelled._dictionary import LABELLED
+from shoal.table.storage.labelled._read import held_in
 
 #: Bytes of a view of a text, the widest cell of a frame.
 _CELL: Final = 16
@@ -229,4 +232,5 @@ _HELD: Final[dict[str, Callable[[Path], tuple[int, int]]]] = {
     "parquet": _of_parquet,
     "arrow": _of_arrow,
     "xlsx": _of_workbook,
+    **{name: functools.partial(held_in, format=name) for name in LABELLED},
 }

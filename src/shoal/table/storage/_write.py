@@ -20,6 +20,8 @@ from shoal.table.storage._formats import DELIMITER_OF, DELIMITERS, Dialect, chec
 from shoal.table.storage._formulas import Formulas, neutralised
 from shoal.table.storage._types import as_text, schema_of
 from shoal.table.storage._workbook import check_fits, write_excel
+from shoal.table.storage.labelled._dictionary import LABELLED, NO_DICTIONARY, Dictionary
+from shoal.table.storage.labelled._write import write_labelled
 
 __all__ = ["schema_of", "write_columns", "write_frame"]
 
@@ -60,12 +62,14 @@ def write_columns(
     format: str,
     formulas: Formulas = "keep",
     dialect: Dialect | None = None,
+    dictionary: Dictionary = NO_DICTIONARY,
 ) -> None:
     """Write columns in the same way; each distinct text is processed only once.
 
-    The dialect is for text formats: how fields and numbers are written, and in which encoding.
+    The dialect is for text formats: how fields and numbers are written, and in which encoding. The
+    dictionary is for formats that hold labels.
     """
-    format = check_format(format)
+    format = check_format(format, writing=True)
     schema_of({column.name: column.dtype for column in columns})
     if format == "xlsx":
         check_fits(_frame(columns))
@@ -75,6 +79,9 @@ def write_columns(
         _refuse_unwritable(columns, dialect.encoding)
     path = Path(path)
     try:
+        if format in LABELLED:
+            write_labelled(columns, dictionary, path, format)
+            return
         with path.open("wb") as file:
             if dialect is not None and format in DELIMITER_OF:
                 _write_text(columns, file, dialect, formulas)

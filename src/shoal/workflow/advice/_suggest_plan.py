@@ -163,7 +163,12 @@ def suggest_plan(table: Table, *, k: int | None = None) -> PlanSuggestion:
     table = table.with_roles(roles)
     names = roles.quasi_identifiers
     proposed = {name: Hierarchy.propose(table, name) for name in names}
-    quantities = frozenset(n for n in names if table.kind(n) not in ("text", "boolean"))
+    quantities = frozenset(
+        name
+        for name in names
+        if table.kind(name) not in ("text", "boolean")
+        and "prefixes" not in proposed[name].to_plan()  # codes that were read as numbers
+    )
     k, why_k = _crowd(table, k)
     models = _diversity(table)
     steps = [

@@ -20,6 +20,7 @@ from shoal.models import PrivacyModel
 from shoal.table import (
     DELIMITER_OF,
     FORMATS,
+    Coding,
     Dialect,
     Formulas,
     Manner,
@@ -28,6 +29,7 @@ from shoal.table import (
     records_as_parquet,
     source_digest,
 )
+from shoal.table.storage._formats import READ_ONLY, check_format
 from shoal.workflow._plan import (
     StepRecord,
     minimalities_of,
@@ -73,11 +75,13 @@ def save_release(
     target, private = check_targets(out, private_out, force=force)
     if source is not None and not Path(source).is_file():
         raise ReleaseError(f"There is no source file '{source}', so it has no checksum to record.")
-    if format not in FORMATS:
+    if format not in FORMATS and format not in READ_ONLY:
         raise ReleaseError(f"There is no format '{format}'. Use one of {', '.join(FORMATS)}.")
+    check_format(format, writing=True)
     if formulas not in ("neutralise", "keep"):
         raise InputError(f"formulas must be 'neutralise' or 'keep'; got {formulas!r}.")
     dialect = _dialect(release, format, asked)
+    warn_about_losses(release.masked, format)
     tell = progress or (lambda label, share: None)
     with complete_or_absent(target, replace=force, private=private) as folder:
         tell("Writing the data", 0.0)
@@ -87,6 +91,12 @@ def save_release(
         tell("Verifying the files", 0.8)
         verify(folder).raise_if_failed()
     return target
+
+
+def warn_about_losses(table: Table, format: str) -> None:
+    """Warn about labels and reasons that a format cannot hold; refuse names that it cannot hold."""
+    for loss in table.check_holds(format):
+        warnings.warn(f"Unlike its source: {loss}.", DialectWarning, stacklevel=4)
 
 
 def check_targets(
@@ -222,6 +232,9 @@ def written_file(
     """What ``release.json`` says about the data file, with its dialect if that is unusual."""
     handling = _formulas(release.masked, formulas) if format in DELIMITER_OF else None
     written = {"file": data.name, "format": format, "sha256": _digest(data), "formulas": handling}
+    coding = release.masked.coding(format)
+    if coding != Coding():
+        return {**written, "coding": coding.to_dict()}
     if dialect is None or dialect == Dialect(DELIMITER_OF[format]):
         return written
     return {**written, "dialect": asdict(dialect)}

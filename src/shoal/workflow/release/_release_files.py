@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from shoal.errors import DisclosureWarning, InputError, ReleaseError, quoted
 from shoal.table import (
+    Coding,
     Course,
     Dialect,
     Exchange,
@@ -230,7 +231,8 @@ def data_file(place: Place, facts: Mapping[str, Any]) -> ReleasedFile:
     """The data file; it is read once, when its content is first needed."""
     data = facts["data"]
     dialect = Dialect(**data["dialect"]) if "dialect" in data else None
-    return ReleasedFile(file_of(place, data), data["format"], dialect)
+    coding = Coding.from_dict(data["coding"]) if "coding" in data else None
+    return ReleasedFile(file_of(place, data), data["format"], dialect, coding)
 
 
 def read_masked(file: ReleasedFile, facts: Mapping[str, Any]) -> Table:

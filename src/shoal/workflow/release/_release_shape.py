@@ -168,6 +168,12 @@ _few: Final = _written(r"some|(fewer than|more than|at least|at most|about) \d+"
 _origin: Final = _among("entropy", "seed", "key")
 _sha256: Final = _written("[0-9a-f]{64}")
 
+_codes: Final = lambda value: (  # noqa: E731
+    isinstance(value, dict)
+    and all(re.fullmatch(r"-?\d{1,10}", code) for code in value)
+    and all(isinstance(text, str) for text in value.values())
+    and len(set(value.values())) == len(value)
+)
 _COLUMN: Final = {"name": _text, "type": _text, "role": _maybe(_text)}
 _METHOD: Final = {
     "method": _written("[a-z][a-z0-9_]*"),
@@ -223,6 +229,7 @@ FACTS: Final = {
             "decimal": _among(".", ","),
             "encoding": _among(*ENCODINGS),
         },
+        "coding?": {"codes": _table_of(_codes), "reasons": _table_of(_text)},
         "columns": [_COLUMN, MOST_COLUMNS],
     },
     "identifiers_removed": _count,

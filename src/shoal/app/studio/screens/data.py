@@ -30,6 +30,12 @@ _FORMATS: Final = {
     "parquet": "Parquet",
     "arrow": "Arrow",
     "xlsx": "A workbook",
+    "dta": "Stata",
+    "sav": "SPSS",
+    "zsav": "SPSS, compressed",
+    "por": "SPSS, portable",
+    "xpt": "SAS, transport",
+    "sas7bdat": "SAS",
 }
 _DELIMITERS: Final = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", " ": "spaces"}
 

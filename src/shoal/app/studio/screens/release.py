@@ -32,7 +32,7 @@ from shoal.app.studio.releasing._releases import (
 from shoal.app.studio.screens.compare import candidate_in_force
 from shoal.app.studio.tasks.protect import LINES
 from shoal.errors import InputError
-from shoal.table import FORMATS
+from shoal.table import FORMATS, LABELLED
 from shoal.workflow import ATTACKS
 from shoal.workflow.release._release_files import read_plain
 from shoal.workflow.report import _words
@@ -54,6 +54,11 @@ _FORMATS: Final = {
     "xlsx": "Excel workbook",
     "tsv": "TSV: tabs between fields",
     "arrow": "Arrow",
+    "dta": "Stata, with labels",
+    "sav": "SPSS, with labels",
+    "zsav": "SPSS, compressed",
+    "por": "SPSS, portable",
+    "xpt": "SAS transport",
 }
 
 
@@ -100,6 +105,8 @@ def _known_formats() -> dict[str, str]:
     written = {name: _FORMATS.get(name, name) for name in (*_FORMATS, *FORMATS) if name in FORMATS}
     if importlib.util.find_spec("xlsxwriter") is None:
         del written["xlsx"]
+    if importlib.util.find_spec("pyreadstat") is None:
+        written = {name: words for name, words in written.items() if name not in LABELLED}
     return written
 
 

@@ -1,0 +1,226 @@
+"""How masked columns become codes again: labels follow a recoding, reasons return to their cells.
+
+An interval is not a code of the source, so each gets a new code with a label. A value that is
+still a code of the source keeps it, and its label. Only labels of released values are written: a
+label of a value that the release does not have may have been made from the data.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+import polars as pl
+
+from shoal.errors import InputError
+from shoal.kernels.arrays import Floats
+from shoal.table.columns._column import Column
+from shoal.table.columns._domain import ROOT, Domain, Interval
+from shoal.table.storage.labelled._dictionary import (
+    FAMILY,
+    LABELLED,
+    WITH_VALUES,
+    Dictionary,
+    Facts,
+)
+
+#: No code is as large as this, since Stata uses the largest integers as missing values.
+_CODE: Final = 2**31 - 100
+#: A column with more different texts stays text; Stata holds up to 65,536 labels.
+_MOST_LABELS: Final = 10_000
+
+
+@dataclass(frozen=True)
+class Coding:
+    """What a reader needs to get the released table back from a labelled file.
+
+    ``codes`` maps columns to what each code stands for, and ``reasons`` maps columns to the names
+    of their reasons.
+    """
+
+    codes: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
+    reasons: Mapping[str, str] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The coding as plain data, as ``release.json`` has it."""
+        codes = {name: {str(k): v for k, v in of.items()} for name, of in self.codes.items()}
+        return {"codes": codes, "reasons": dict(self.reasons)}
+
+    @classmethod
+    def from_dict(cls, given: Mapping[str, Any]) -> Coding:
+        """The coding from plain data."""
+        codes = {name: {int(k): v for k, v in of.items()} for name, of in given["codes"].items()}
+        return cls(codes, dict(given["reasons"]))
+
+
+def coding_of(columns: Sequence[Column], dictionary: Dictionary, format: str) -> Coding:
+    """How these columns are coded in a format; empty for a format without labels of values."""
+    if format not in WITH_VALUES:
+        return Coding()
+    codes = {
+        column.name: _codes_of(column, dictionary.of(column.name))
+        for column in columns
+        if column.name in dictionary.facts
+        and column.dtype == pl.String
+        and not dictionary.of(column.name).text
+        and column.codes.count <= _MOST_LABELS
+    }
+    reasons = {}
+    if FAMILY[format] == dictionary.family:
+        for column, after in itertools.pairwise(columns):
+            if dictionary.reasons.get(column.name) == after.name and _may_join(
+                column, codes.get(column.name), dictionary.of(column.name)
+            ):
+                reasons[column.name] = after.name
+    return Coding(codes, reasons)
+
+
+def _codes_of(column: Column, facts: Facts) -> dict[int, str]:
+    """The code of each text: its own if the source labels its codes, else a new one."""
+    texts = column.codes.texts
+    kept: dict[int, str] = {}
+    if facts.values:
+        known = pl.Series(texts, dtype=pl.String).cast(pl.Int64, strict=False)
+        own = zip(known.to_list(), texts, strict=True)
+        kept = {
+            code: text
+            for code, text in own
+            if code is not None and abs(code) < _CODE and str(code) == text
+        }
+    new = [text for text in _in_order(column) if text not in set(kept.values())]
+    used = [*kept, *(value for value in facts.values if isinstance(value, int))]
+    code = max((one for one in used if abs(one) < _CODE), default=0) + 1 if kept else 1
+    for text in new:
+        while code in kept or _is_declared(code, facts):
+            code += 1
+        kept[code] = text
+    return kept
+
+
+def _in_order(column: Column) -> list[str]:
+    """The texts by the numbers that they stand for, * last; by their letters if by none."""
+    texts = column.codes.texts
+    domain = column.domain("float")
+    ends = domain.at(texts).ends if domain.at(texts) is not None else None  # type: ignore[union-attr]
+    low: Floats = np.arange(float(len(texts))) if ends is None else ends[:, 0]
+    low = np.where(np.isnan(low), np.inf, low)
+    named = np.array([text == ROOT for text in texts], np.bool_)
+    return [texts[place] for place in np.lexsort((low, named)).tolist()]
+
+
+def _is_declared(code: float, facts: Facts) -> bool:
+    """Whether SPSS would read a number as missing."""
+    return any(
+        not isinstance(low, str) and float(low) <= code <= float(high) for low, high in facts.ranges
+    )
+
+
+def _may_join(column: Column, codes: Mapping[int, str] | None, facts: Facts) -> bool:
+    """Whether reasons can stand in the cells of a column without being mistaken for values."""
+    if not facts.ranges:
+        return True
+    if column.dtype == pl.String:
+        declared = {low for low, _ in facts.ranges if isinstance(low, str)}
+        return codes is not None or declared.isdisjoint(column.codes.texts)
+    if not column.dtype.is_numeric():
+        return False
+    values = column.codes.levels.cast(pl.Float64)
+    return not any(
+        values.is_between(float(low), float(high)).any()
+        for low, high in facts.ranges
+        if not isinstance(low, str)
+    )
+
+
+def value_labels(
+    column: Column, facts: Facts, codes: Mapping[int, str] | None
+) -> dict[int | float | str, str]:
+    """The labels of the values that a column has, and of no others."""
+    if codes is not None:
+        domain = column.domain("float")
+        return {code: _label_of(text, facts, domain) for code, text in codes.items()}
+    there = set(column.codes.levels.to_list()) if facts.values else set()
+    return {value: label for value, label in facts.values.items() if value in there}
+
+
+def _label_of(text: str, facts: Facts, domain: Domain) -> str:
+    """The label of a released text: that of its code, or those of the codes it names."""
+    named = _named(text, facts)
+    if named is not None:
+        return named
+    meaning = domain.meanings.get(text)
+    if isinstance(meaning, frozenset):
+        parts = [_named(part, facts) for part in sorted(meaning)]
+        return " or ".join(part or "" for part in parts) if all(parts) else text
+    if isinstance(meaning, Interval) and meaning.low is not None and meaning.high is not None:
+        low, high = _named(meaning.low, facts), _named(meaning.high, facts)
+        if low and high and not meaning.above_low and not meaning.below_high:
+            return f"{low} to {high}"
+    return text
+
+
+def _named(text: str, facts: Facts) -> str | None:
+    try:
+        return facts.values.get(int(text))
+    except ValueError:
+        return None
+
+
+def losses(columns: Sequence[str], dictionary: Dictionary, format: str) -> list[str]:
+    """What a format cannot hold of what the source says about its columns, in sentences."""
+    if not dictionary.family:
+        return []
+    told = []
+    valued = [name for name in columns if dictionary.of(name).values]
+    if valued and format not in WITH_VALUES:
+        told.append(f"The format {format} holds no labels of values, so these columns lose them")
+    labelled = [name for name in columns if dictionary.of(name).label]
+    if labelled and format not in LABELLED:
+        told.append(f"The format {format} holds no labels of columns")
+    explained = [name for name in columns if name in dictionary.reasons]
+    if explained and (format not in WITH_VALUES or FAMILY[format] != dictionary.family):
+        told.append(
+            f"The format {format} does not declare the reasons for missing values of this source, "
+            "so they are written as columns of their own"
+        )
+    return told
+
+
+def settled(columns: Mapping[str, Column], dictionary: Dictionary) -> list[Column]:
+    """The columns that change so that each cell has either a value or a reason.
+
+    A masked reason, ``*``, is dropped: the value is then missing without a reason. Where a reason
+    stays, a masked value says nothing more and becomes missing. InputError if a step moved values
+    and reasons apart.
+    """
+    changed = []
+    for name, why in dictionary.reasons.items():
+        if why not in columns:
+            continue
+        reasons = columns[why]
+        codes = reasons.codes
+        if ROOT in codes.texts:
+            rows = np.arange(len(reasons))
+            rows[codes.codes == codes.texts.index(ROOT)] = -1
+            reasons = reasons.taken_from(rows)
+            changed.append(reasons)
+        if name not in columns:
+            continue
+        column = columns[name]
+        both = reasons.present & column.present
+        if not both.any():
+            continue
+        texts = column.codes.texts
+        masked = column.codes.codes == texts.index(ROOT) if ROOT in texts else ~both
+        apart = int((both & ~masked).sum())
+        if apart:
+            raise InputError(
+                f"A step moved the values of '{name}' away from the reasons for missing ones in "
+                f"'{why}': {apart:,} rows have both. Mask the two columns together, or read the "
+                "file with missing_reasons='dropped'."
+            )
+        changed.append(column.taken_from(np.where(both, -1, np.arange(len(column)))))
+    return changed

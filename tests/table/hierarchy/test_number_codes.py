@@ -1,0 +1,97 @@
+"""Codes that were read as numbers keep their zeros and are generalized by their first digits."""
+
+from __future__ import annotations
+
+import warnings
+
+import polars as pl
+import pytest
+
+import shoal as sh
+from shoal.errors import CodesWarning, ShoalWarning
+from shoal.table import codes_in
+
+ZIPS = [1067, 1069, 1097, 10115, 10117, 20140, 20144, 80331, 80333, 99084]
+
+
+def table(name, values, repeats=6):
+    frame = pl.DataFrame({name: values * repeats, "age": list(range(len(values) * repeats))})
+    return sh.Table(frame, sh.Roles(quasi_identifiers=[name, "age"]))
+
+
+@pytest.mark.parametrize("name", ["zip", "PLZ", "post_code", "postcode"])
+@pytest.mark.parametrize("kind", [int, float])
+def test_postcodes_keep_their_zeros(name, kind):
+    one = table(name, [kind(value) for value in ZIPS])
+    found = codes_in(one, name)
+    assert (found.pad, found.are_codes, found.doubt) == (5, True, None)
+    assert sh.Hierarchy.propose(one, name).to_plan() == {"prefixes": [4, 3], "pad": 5}
+
+
+@pytest.mark.parametrize("algorithm", ["mondrian", "local"])
+@pytest.mark.parametrize("kind", [int, float])
+def test_no_search_takes_them_as_quantities(algorithm, kind, tmp_path):
+    one = table("zip", [kind(value) for value in ZIPS])
+    plan = sh.Plan([sh.Generalize(algorithm, k=4)], require=[sh.KAnonymity(4)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ShoalWarning)
+        release = sh.protect(one, plan)
+    texts = {str(text) for text in release.masked.frame["zip"].to_list()}
+    assert all(text == "*" or len(text) == 5 for text in texts)
+    full = {f"{value:05d}" for value in ZIPS}
+    for text in texts - {"*"}:
+        assert any(code.startswith(text.rstrip("*")) for code in full)
+    assert sh.verify(release.save(tmp_path / "out"), original=one).holds
+
+
+def test_a_classification_lost_zeros_if_the_others_show_it():
+    isco = [110, 210, 310, 1111, 1112, 1120, 2111, 2112, 3111, 7115]
+    assert codes_in(table("isco08", isco), "isco08").pad == 4
+
+
+def test_coarser_codes_among_finer_ones_are_in_doubt():
+    isco = [2, 21, 211, 2111, 2112, 3, 31, 311, 3111, 3112]
+    found = codes_in(table("isco", isco), "isco")
+    assert found.pad is None
+    assert found.are_codes
+    with pytest.warns(CodesWarning, match="'isco'.*leading zeros"):
+        sh.Generalize("mondrian", k=2).fit(table("isco", isco))
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "keyword"),
+    [
+        ("nace", [1.11, 1.2, 10.5, 62.01, 62.02], "as text"),
+        ("gemeinde", [1000 + 731 * at for at in range(12)], "prefixes"),
+    ],
+)
+def test_what_may_be_codes_is_told(name, values, keyword):
+    with pytest.warns(CodesWarning, match=keyword) as warned:
+        sh.Generalize("mondrian", k=2).fit(table(name, values))
+    assert not any(str(value) in str(one.message) for one in warned for value in values)
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("income", [1000 + 731 * at for at in range(12)]),
+        ("age", list(range(20, 60))),
+        ("zip", [-5, 3, 10115]),
+        ("code", [1, 2, 3, 4]),
+        ("year", list(range(1950, 1990))),
+    ],
+)
+def test_quantities_stay_quantities(name, values):
+    one = sh.Table(pl.DataFrame({name: values}))
+    assert codes_in(one, name) is None
+
+
+def test_a_given_hierarchy_is_not_questioned():
+    one = table("isco", [2, 21, 211, 2111, 2112, 3, 31, 311, 3111, 3112])
+    hierarchies = {"isco": sh.Hierarchy.intervals([100, 1000])}
+    sh.Generalize("mondrian", k=2, hierarchies=hierarchies).fit(one)
+
+
+def test_a_first_plan_states_the_prefixes():
+    plan = sh.suggest_plan(table("zip", ZIPS)).plan
+    assert plan.steps[0].hierarchies["zip"].to_plan() == {"prefixes": [4, 3], "pad": 5}

@@ -1,0 +1,278 @@
+"""What is released in a labelled file: as codes with labels, and reopened by other readers."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import polars as pl
+import pytest
+
+import shoal as sh
+from shoal.errors import DialectWarning, InputError, ReleaseError, ShoalWarning
+
+from . import samples
+from .samples import MARITAL, REFUSED, SEX, UNKNOWN, ps
+
+pytest.importorskip("pyreadstat", reason="the extra 'stats' is not installed")
+
+ROLES = sh.Roles(
+    identifiers=["pid"],
+    quasi_identifiers=["age", "sex", "marital", "income", "born"],
+    sensitive=["ill"],
+)
+HIERARCHIES = {
+    "age": sh.Hierarchy.intervals([20, 40]),
+    "sex": sh.Hierarchy.suppression(),
+    "marital": sh.Hierarchy.from_rows(
+        [["1", "{1, 4}", "*"], ["4", "{1, 4}", "*"], ["2", "{2, 3}", "*"], ["3", "{2, 3}", "*"]]
+    ),
+    "income": sh.Hierarchy.intervals([2000, 4000]),
+    "born": sh.Hierarchy.dates(["decade"]),
+}
+
+
+def saved(path, folder, algorithm="mondrian", format=None, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ShoalWarning)
+        table = sh.read(path, roles=ROLES)
+        step = sh.Generalize(algorithm, k=4, **options)
+        release = sh.protect(table, sh.Plan([step], require=[sh.KAnonymity(4)]))
+        format = format or path.suffix.removeprefix(".")
+        out = release.save(folder / "out", format=format, source=path)
+        found = sh.verify(out, original=table, source=path)
+    assert found.holds, str(found)
+    return release, out / "public" / f"data.{format}"
+
+
+def read(path, **options):
+    reader = {"dta": ps.read_dta, "xpt": ps.read_xport}.get(path.suffix[1:], ps.read_sav)
+    return reader(str(path), output_format="polars", **options)
+
+
+@pytest.mark.parametrize("algorithm", ["mondrian", "local", "full-domain"])
+@pytest.mark.parametrize("make", [samples.stata, samples.spss])
+def test_intervals_are_codes_with_labels(tmp_path, make, algorithm):
+    options = {} if algorithm == "mondrian" else {"hierarchies": HIERARCHIES}
+    release, path = saved(make(tmp_path), tmp_path, algorithm, **options)
+    frame, about = read(path)
+    texts = release.masked.frame["age"]
+    labels = about.variable_value_labels["age"]
+    assert [labels[code] for code in frame["age"].to_list()] == texts.to_list()
+    assert about.column_names_to_labels["age"] == "Age in years"
+
+
+@pytest.mark.parametrize("make", [samples.stata, samples.spss])
+def test_labels_follow_a_recoding_and_only_released_values_have_one(tmp_path, make):
+    options = {"hierarchies": HIERARCHIES}
+    release, path = saved(make(tmp_path), tmp_path, "local", **options)
+    frame, about = read(path)
+    texts = release.masked.frame["marital"].to_list()
+    labels = about.variable_value_labels["marital"]
+    assert {labels[code] for code in frame["marital"].to_list()} == {*labels.values()}
+    meaning = {
+        "{1, 4}": "single or widowed",
+        "{2, 3}": "married or divorced",
+        "*": "*",
+        **{str(code): label for code, label in MARITAL.items()},
+    }
+    assert [labels[code] for code in frame["marital"].to_list()] == [meaning[t] for t in texts]
+    assert "a label without a person" not in str(about.variable_value_labels)
+    assert "no one said this" not in str(about.variable_value_labels)
+    for code, text in zip(frame["marital"].to_list(), texts, strict=True):
+        assert not text.isdecimal() or code == int(text)  # a code that is left keeps its number
+
+
+def test_letters_of_stata_are_declared_again(tmp_path):
+    release, path = saved(samples.stata(tmp_path), tmp_path)
+    frame, about = read(path, user_missing=True)
+    left = release.masked.frame["income_reason"].to_list()
+    letters = {text.removeprefix(".") for text in left if text is not None}
+    assert letters == {"a", "z"}
+    assert set(about.missing_user_values["income"]) == letters
+    assert about.variable_value_labels["income"]["a"] == "refused"
+    cells = frame["income"].to_list()
+    assert [one if isinstance(one, str) else None for one in cells] == [
+        text and text.removeprefix(".") for text in left
+    ]
+    assert "income_reason" not in frame.columns
+
+
+@pytest.mark.parametrize("ending", ["sav", "zsav"])
+def test_ranges_of_spss_are_declared_again(tmp_path, ending):
+    release, path = saved(samples.spss(tmp_path, ending), tmp_path)
+    frame, about = read(path, user_missing=True)
+    left = release.masked.frame["income_reason"].to_list()
+    assert {*left} == {None, "99997", "-1"}
+    assert sorted((one["lo"], one["hi"]) for one in about.missing_ranges["income"]) == [
+        (-1, -1),
+        (99_990, 99_999),
+    ]
+    assert about.variable_value_labels["income"][99_997] == "refused"
+    codes = frame["income"].to_list()
+    for code, text in zip(codes, left, strict=True):
+        assert text is None or code == float(text)
+    without, _ = read(path)
+    assert without["income"].null_count() >= len(REFUSED) + len(UNKNOWN)
+
+
+def test_a_second_reader_opens_them(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    release, path = saved(samples.stata(tmp_path), tmp_path)
+    frame = pandas.read_stata(path, convert_categoricals=True)
+    assert frame["age"].astype(str).tolist() == release.masked.frame["age"].to_list()
+    with pandas.io.stata.StataReader(path) as reader:
+        assert reader.variable_labels()["income"] == "Net income"
+    plain = sh.Table(pl.DataFrame({"age": [31, 40], "city": ["Bern", "Jena"]}))
+    plain.write(tmp_path / "a.xpt")
+    again = pandas.read_sas(tmp_path / "a.xpt", encoding="utf-8")
+    assert again.to_dict("list") == {"age": [31.0, 40.0], "city": ["Bern", "Jena"]}
+
+
+def test_a_column_that_is_left_keeps_labels_and_format(tmp_path):
+    path = samples.stata(tmp_path)
+    roles = sh.Roles(identifiers=["pid"], quasi_identifiers=["age"], insensitive=["sex", "income"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ShoalWarning)
+        table = sh.read(path, roles=roles).drop(["marital", "ill"])
+        plan = sh.Plan([sh.Generalize("mondrian", k=4)], require=[sh.KAnonymity(4)])
+        out = sh.protect(table, plan).save(tmp_path / "out", format="dta")
+    _, about = read(out / "public" / "data.dta")
+    assert about.variable_value_labels["sex"] == SEX
+    assert about.original_variable_types["income"] == "%9.1f"
+    assert about.original_variable_types["born"] == "%td"
+    assert "marital" not in about.variable_value_labels
+
+
+def test_values_and_reasons_stay_together(tmp_path):
+    """A step that moves only the values is refused; nothing is written."""
+    table = sh.read(samples.stata(tmp_path), roles=ROLES)
+    moved = np.roll(np.arange(len(table)), 1)
+    apart = table.with_cells_of({"income": moved})
+    with pytest.raises(InputError, match="'income_reason'"):
+        apart.settled()
+    together = table.with_cells_of({"income": moved, "income_reason": moved})
+    assert together.settled().frame.equals(together.frame)
+
+
+def test_masked_reasons_are_dropped(tmp_path):
+    table = sh.read(samples.stata(tmp_path), roles=ROLES)
+    refused = np.isin(np.arange(len(table)), REFUSED)
+    starred = table.starred(["income_reason"], refused).settled()
+    assert starred.frame["income_reason"].drop_nulls().unique().to_list() == [".z"]
+    both = table.starred(["income"], np.ones(len(table), np.bool_)).settled()
+    assert both.frame["income"].null_count() == len(REFUSED) + len(UNKNOWN)
+    assert both.present("income_reason").sum() == len(REFUSED) + len(UNKNOWN)
+
+
+def test_a_value_among_the_declared_ones_is_not_written_into_their_cells(tmp_path):
+    """A masked number would be read as a reason; so the reasons keep a column of their own."""
+    table = sh.read(samples.spss(tmp_path), roles=ROLES)
+    values = np.where(table.present("income"), 99_995.0, 0.0)
+    table.with_numbers({"income": values}).write(tmp_path / "a.sav")
+    frame, about = read(tmp_path / "a.sav")
+    assert frame["income"].drop_nulls().unique().to_list() == [99_995.0]
+    assert "income" not in about.missing_ranges
+    assert "income_reason" in frame.columns
+
+
+def test_texts_that_are_missing_return_to_their_cells(tmp_path):
+    frame = pl.DataFrame({"job": ["baker", "NA", "smith", "baker"]})
+    labels = {"job": {"NA": "no answer", "baker": "Baker", "king": "King"}}
+    options = {"missing_ranges": {"job": ["NA"]}, "variable_value_labels": labels}
+    ps.write_sav(frame, str(tmp_path / "a.sav"), **options)
+    sh.read(tmp_path / "a.sav").write(tmp_path / "b.sav")
+    again, about = read(tmp_path / "b.sav", user_missing=True)
+    assert again.equals(frame)
+    assert about.variable_value_labels == {"job": {"NA": "no answer", "baker": "Baker"}}
+    assert about.missing_ranges == {"job": [{"lo": "NA", "hi": "NA"}]}
+
+
+def test_pseudonyms_of_numbers_are_texts(tmp_path):
+    frame = pl.DataFrame({"person": [1, 1, 2, 2] * 10, "age": list(range(20, 60))})
+    ps.write_dta(frame, str(tmp_path / "a.dta"), version=14, column_labels={"person": "Number"})
+    table = sh.read(tmp_path / "a.dta", roles=sh.Roles(unit="person", quasi_identifiers=["age"]))
+    plan = sh.Plan([sh.Generalize("mondrian", k=2)], require=[sh.KAnonymity(2)], pseudonyms=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ShoalWarning)
+        out = sh.protect(table, plan).save(tmp_path / "out", format="dta")
+    assert sh.verify(out, original=table).holds
+    again, about = read(out / "public" / "data.dta")
+    assert again["person"].dtype == pl.String
+    assert "person" not in about.variable_value_labels
+
+
+# -- what a format cannot hold
+
+
+@pytest.mark.parametrize(("format", "lost"), [("csv", "labels"), ("xpt", "labels of values")])
+def test_losses_are_told(tmp_path, format, lost):
+    table = sh.read(samples.stata(tmp_path), roles=ROLES)
+    assert any(lost in told for told in table.check_holds(format))
+    assert any("columns of their own" in told for told in table.check_holds(format))
+    plan = sh.Plan([sh.Generalize("mondrian", k=4)], require=[sh.KAnonymity(4)])
+    release = sh.protect(table, plan)
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        out = release.save(tmp_path / "out", format=format)
+    told = [str(one.message) for one in warned if one.category is DialectWarning]
+    assert len(told) == len(table.check_holds(format))
+    assert sh.verify(out, original=table).holds
+    assert table.check_holds("dta") == []
+
+
+def test_another_program_gets_the_reasons_as_a_column(tmp_path):
+    table = sh.read(samples.stata(tmp_path), roles=ROLES)
+    table.write(tmp_path / "a.sav")
+    frame, about = read(tmp_path / "a.sav")
+    assert frame["income_reason"].unique().sort().to_list() == ["", ".a", ".z"]
+    assert about.variable_value_labels["sex"] == SEX
+
+
+def test_sas7bdat_cannot_be_written(tmp_path):
+    table = sh.Table(pl.DataFrame({"a": [1, 1]}), sh.Roles(quasi_identifiers=["a"]))
+    with pytest.raises(InputError, match=r"sas7bdat.*'xpt'"):
+        table.write(tmp_path / "a.sas7bdat")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ShoalWarning)
+        release = sh.protect(table, sh.Plan())
+    with pytest.raises((InputError, ReleaseError), match="'xpt'"):
+        release.save(tmp_path / "out", format="sas7bdat")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("format", "frame", "keyword"),
+    [
+        ("dta", {"first name": [1]}, "names"),
+        ("dta", {"a" * 33: [1]}, "names"),
+        ("dta", {"double": [1]}, "names"),
+        ("sav", {"ä" * 33: [1]}, "names"),
+        ("sav", {"age": [1], "AGE": [2]}, "upper and lower case"),
+        ("xpt", {"größe": [1]}, "names"),
+        ("por", {"postcodes": [1]}, "names"),
+        ("dta", {"a": ["x" * 2045]}, "longer than 2,044"),
+        ("por", {"a": ["x" * 256]}, "longer than 255"),
+        ("por", {"a": ["Köln"]}, "ASCII"),
+        ("sav", {"a": ["x", ""]}, "empty"),
+        ("xpt", {"a": ["x "]}, "space"),
+        ("dta", {"a": ["x\0"]}, "NUL"),
+        ("dta", {"a": [2**53 + 1]}, "15 digits"),
+        ("xpt", {"a": [1e80]}, "too large"),
+        ("sav", {"a": [float("inf")]}, "infinite"),
+    ],
+)
+def test_what_does_not_fit_is_refused_before_a_file_is_there(tmp_path, format, frame, keyword):
+    with pytest.raises(InputError, match=keyword) as caught:
+        sh.Table(pl.DataFrame(frame)).write(tmp_path / f"a.{format}")
+    assert not list(tmp_path.iterdir())
+    assert "xx" not in str(caught.value)
+
+
+@pytest.mark.parametrize("format", ["dta", "sav", "zsav", "por", "xpt"])
+def test_limits_are_reached(tmp_path, format):
+    longest = {"dta": 2044, "por": 255}.get(format, 32_767)
+    name = {"dta": "a" * 32, "por": "A" * 8, "xpt": "a" * 32}.get(format, "a" * 64)
+    frame = pl.DataFrame({name: ["x" * longest, None], "N": [-(2**53), 2**31]})
+    sh.Table(frame).write(tmp_path / f"a.{format}")
+    assert sh.read(tmp_path / f"a.{format}").frame.equals(frame, null_equal=True)
