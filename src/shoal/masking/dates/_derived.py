@@ -243,7 +243,7 @@ def _grow_together(one: Floats, other: Floats) -> bool:
     ranks = [np.unique(each, return_inverse=True)[1] for each in (one, other)]
     if min(int(each.max()) for each in ranks) < _IN_ORDER - 1:
         return False
-    return bool(abs(np.corrcoef(*ranks)[0, 1]) >= 1 - _ODD)
+    return bool(abs(np.corrcoef(ranks[0], ranks[1])[0, 1]) >= 1 - _ODD)
 
 
 def _mostly(flags: npt.NDArray[np.bool_]) -> bool:
