@@ -8,7 +8,9 @@ import hashlib
 import hmac
 import json
 import logging
+import os
 import pickle
+import threading
 import traceback
 import warnings
 import zlib
@@ -413,3 +415,131 @@ def test_what_later_steps_change_is_not_checked_against_the_pseudonyms(tmp_path)
     found = sh.verify(folder, original=table)
     assert found.holds
     assert {c.name: c.status for c in found.checks}["pseudonyms"] == "skipped"
+
+
+# -- what an intruder puts together
+
+
+@pytest.mark.parametrize(
+    "copied",
+    [
+        pl.col("patient_id").str.slice(1).str.to_integer(),
+        "case " + pl.col("patient_id"),
+        pl.when(pl.int_range(pl.len()) == 40).then("see " + pl.col("patient_id")).otherwise("ill"),
+    ],
+)
+def test_an_own_number_in_another_column_is_found(copied):
+    """As a number, or inside a text: the check said that no identifier is in the release."""
+    from shoal.workflow.release._identities import same_pseudonyms
+
+    frame = stays().with_columns(copy=copied)
+    numbers = frame.schema["copy"].is_integer()
+    if numbers:  # of six digits each, also as an identifier
+        frame = frame.with_columns(pl.col("copy") + 100_000)
+        frame = frame.with_columns(patient_id=pl.col("copy"))
+    original = Table(frame, ROLES.replacing(insensitive=["born", "came", "went", "copy"]))
+    masked, records = Plan([Pseudonymize(["patient_id"])]).mask(original)
+    facts = {
+        "methods": [
+            {"method": one.method, "columns": list(one.touched), "parameters": one.parameters}
+            for one in records
+        ]
+    }
+    good, detail = same_pseudonyms(facts, original, masked)
+    assert good is False
+    assert "'copy'" in detail
+    without = masked.drop(["copy"])
+    assert same_pseudonyms(facts, original, without)[0] is True
+
+
+def test_a_short_number_beside_itself_is_found_and_a_measurement_is_not():
+    from shoal.workflow.release._identities import same_pseudonyms
+
+    facts = {"methods": [{"method": "pseudonymize", "columns": ["who"], "parameters": {}}]}
+    for other, good in (([*range(40)], False), ([n * 7 % 40 for n in range(40)], True)):
+        frame = pl.DataFrame({"who": range(40), "other": other})
+        original = Table(frame, Roles(unit="who", insensitive=["other"]))
+        masked, _ = Plan([Pseudonymize(["who"])]).mask(original)
+        assert same_pseudonyms(facts, original, masked)[0] is good
+
+
+def test_one_person_has_one_shift_whether_a_file_has_the_number_as_17_or_17_0(key):
+    """Two shifts of one pseudonym show their difference, and so the range of each."""
+    moved = []
+    for kind in (pl.Int64, pl.Float64, pl.String):
+        frame = pl.DataFrame({"who": range(30), "day": [dt.date(2024, 1, 1)] * 30})
+        table = Table(frame.cast({"who": kind}), Roles(unit="who", insensitive=["day"]))
+        moved.append(ShiftDates(key_file=key).fit_transform(table).frame["day"].to_list())
+    assert moved[0] == moved[1] == moved[2]
+
+
+def test_dates_are_shifted_once():
+    """Two shifts may cancel each other: somebody then has the true dates."""
+    twice = (
+        [ShiftDates(days=7), ShiftDates(days=7)],
+        [ShiftDates(columns=["born"]), ShiftDates(columns=["came", "born"])],
+    )
+    for steps in twice:
+        with pytest.raises(ShoalError, match="twice"):
+            sh.protect(Table(stays(), ROLES), Plan(steps, require=[sh.KAnonymity(2)]))
+
+
+def warned(step, table):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        step.fit_transform(table)
+    return [str(one.message) for one in caught if "period" in str(one.message)]
+
+
+def test_persons_who_fill_the_period_of_the_table_are_counted():
+    """From a data set of one year: who came on its first and its last day has one shift left."""
+    there = [(n, first) for n in range(200) for first in (0, 10 + n)]
+    there += [(200, 0), (200, 364), (201, 2), (201, 360)]
+    frame = pl.DataFrame(
+        {"who": [n for n, _ in there], "day": [dt.date(2023, 1, 1) + at * DAY for _, at in there]}
+    ).with_columns(pl.when(pl.col("who") < 200).then(pl.col("day") + pl.col("who") % 150 * DAY)
+                   .otherwise("day"))  # fmt: skip
+    table = Table(frame, Roles(unit="who", insensitive=["day"]))
+    (text,) = warned(ShiftDates(), table)
+    assert "2 by 'day'" in text
+    assert "2023" not in text
+
+
+def test_a_period_of_weeks_shows_the_shifts_of_all():
+    days = [dt.date(2024, 5, 1) + n * 13 % 60 * DAY for n in range(400)]
+    frame = pl.DataFrame({"who": range(400), "asked": days})
+    table = Table(frame, Roles(unit="who", insensitive=["asked"]))
+    (text,) = warned(ShiftDates(), table)
+    assert "400 by 'asked'" in text
+    assert warned(ShiftDates(days=60), table) == []
+
+
+def test_rows_in_the_order_of_their_dates_are_warned_about():
+    """Shifts even out among neighbours: the mean of a hundred is near the date in the middle."""
+    frame = stays(persons=200).sort("came")
+    for keep, count in ((True, 1), (False, 0)):
+        plan = Plan([ShiftDates()], roles=ROLES, require=[sh.KAnonymity(5)], keep_order=keep)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            sh.protect(Table(frame), plan)
+        assert sum("keep_order" in str(one.message) for one in caught) == count
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes on this system")
+def test_a_pipe_is_no_key_file_and_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe.key", 0o600)
+    found = []
+    reader = threading.Thread(
+        target=lambda: found.append(_refused(str(tmp_path / "pipe.key"))), daemon=True
+    )
+    reader.start()
+    reader.join(20)
+    assert found == [True]
+
+
+def _refused(path):
+    try:
+        read_key_file(path)
+    except ShoalError:
+        return True
+    return False

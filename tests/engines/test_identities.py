@@ -11,7 +11,7 @@ import pytest
 
 import shoal as sh
 from shoal import DatesToYear, Pseudonymize, Roles, ShiftDates, TopBottomCode
-from shoal.errors import InputError
+from shoal.errors import InputError, RequirementNotMet, RolesError
 from shoal.masking import write_key_file
 
 from .kinds import EngineKind
@@ -112,3 +112,15 @@ def test_an_identifier_beside_the_unit(engine: EngineKind, tmp_path: Path) -> No
 def test_shapes_that_must_be_compared_are_refused(engine: EngineKind) -> None:
     with pytest.raises(InputError, match="'hex'"):
         engine.protect(stays(), plan(Pseudonymize(["patient"], shape="format")))
+
+
+def test_an_identifier_inside_another_column_is_found(engine: EngineKind) -> None:
+    """Memory finds it when it checks the masked table; an engine in a sample, before it writes."""
+    frame = stays(400).with_columns(ill="case " + pl.col("patient"))
+    with pytest.raises(RequirementNotMet, match="'ill'"):
+        engine.protect(frame, plan(Pseudonymize(["patient"])))
+
+
+def test_dates_are_shifted_once(engine: EngineKind) -> None:
+    with pytest.raises(RolesError, match="twice"):
+        engine.protect(stays(400), plan(ShiftDates(days=7), ShiftDates(days=7)))

@@ -310,6 +310,16 @@ DERIVED = {
     "year and month": ADMITTED.dt.strftime("%Y%m").cast(pl.Int64),
     "number of a spreadsheet": (ADMITTED - dt.date(1899, 12, 30)).dt.total_days(),
     "quarter": ADMITTED.dt.quarter(),
+    "date in digits": TABLE.frame["born"].dt.strftime("%Y%m%d").cast(pl.Int64),
+    "date in digits, day first": TABLE.frame["born"].dt.strftime("%d%m%Y").cast(pl.Int64),
+    "date in digits, month first": TABLE.frame["born"].dt.strftime("%m%d%Y").cast(pl.Int64),
+    "year and month of birth": TABLE.frame["born"].dt.strftime("%Y%m").cast(pl.Int64),
+    "seconds since 1970": ADMITTED.cast(pl.Datetime).dt.epoch("s") + 29_000,
+    "milliseconds since 1970": ADMITTED.cast(pl.Datetime).dt.epoch("ms"),
+    "days left of a study": (dt.date(2024, 6, 30) - ADMITTED).dt.total_days(),
+    "day of the year": ADMITTED.dt.ordinal_day(),
+    "age in months": (dt.date(2024, 6, 30) - TABLE.frame["born"]).dt.total_days() // 30.4369,
+    "number of a case": ADMITTED.rank("ordinal").cast(pl.Int64) * 3 + 1_000,
 }
 UNRELATED = {
     "wage": pl.Series(numbers("wage", len(TABLE), 5_000)),
@@ -368,6 +378,22 @@ def test_dates_that_are_left_are_named():
     assert "'admitted'" in texts[0]
     assert "'letter'" in texts[0]
     assert "'free'" not in texts[0]
+
+
+@pytest.mark.parametrize(
+    "written", ["%Y%m%d", "%Y%m%d 12:30", "%Y-%m", "%d %b %Y", "%d%b%Y", "%B %d, %Y", "%b %Y"]
+)
+def test_texts_look_like_dates_in_every_writing(written):
+    table = Table(TABLE.frame.with_columns(x=pl.col("born").dt.strftime(written)), TABLE.roles)
+    assert any(
+        "'x'" in text for category, text in said(table) if category is UnprotectedColumnWarning
+    )
+
+
+@pytest.mark.parametrize("form", ["2024-{:04}", "2024{:06}", "{:02} mar", "maybe {:04}", "{:08}"])
+def test_numbers_of_cases_do_not_look_like_dates(form):
+    texts = pl.Series([form.format(n) for n in numbers("cases", len(TABLE), 9_000)])
+    assert said(Table(TABLE.frame.with_columns(x=texts), TABLE.roles)) == []
 
 
 def test_a_date_that_many_share_is_warned_about():

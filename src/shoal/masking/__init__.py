@@ -14,6 +14,7 @@ from shoal.masking._suppress import Suppress
 from shoal.masking._swap import Swap
 from shoal.masking._top_bottom_code import TopBottomCode
 from shoal.masking.dates._dates_to_year import DatesToYear
+from shoal.masking.dates._derived import in_order_of
 from shoal.masking.dates._shift_dates import (
     ShiftDates,
     refuse_nameless_shifts,
@@ -48,6 +49,7 @@ __all__ = [
     "discover_maskers",
     "fingerprint_of",
     "hashed_names",
+    "in_order_of",
     "read_key_file",
     "refuse_nameless_shifts",
     "warn_of_shifts",

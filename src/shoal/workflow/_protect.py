@@ -7,6 +7,7 @@ import os
 import warnings
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import combinations
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -20,7 +21,7 @@ from shoal.errors import (
     quoted,
 )
 from shoal.hints import Helpful, helpful, instead
-from shoal.masking import Progress, Secrets, hashed_names
+from shoal.masking import Progress, Secrets, ShiftDates, hashed_names, in_order_of
 from shoal.models import PrivacyModel
 from shoal.notebook import listing, view
 from shoal.randomness import SecretStream
@@ -252,6 +253,8 @@ def protect(table: Table, plan: Plan, *, progress: Progress | None = None) -> Re
     if not plan.keep_order:
         stream = SecretStream.from_state(None).derive("row-order")
         masked = masked.reorder(stream.permutation(len(masked)))
+    else:
+        _warn_of_order(table, records)
     if plan.pseudonyms:
         masked = masked.with_pseudonyms(table.roles.unit_columns, person_names(masked))
     if masked.has_persons and (plan.pseudonyms or named or plan.keep_order):
@@ -303,6 +306,19 @@ def _check_identities(table: Table, masked: Table, records: Sequence[StepRecord]
         good, detail = check({"methods": methods}, table, masked)
         if good is False:
             raise RequirementNotMet(f"The masked table was checked: {detail}. Nothing was written.")
+
+
+def _warn_of_order(table: Table, records: Sequence[StepRecord]) -> None:
+    """Warn if rows that keep their order are sorted by dates that were shifted."""
+    shifted = {name for one in records if one.method == "shift_dates" for name in one.touched}
+    if sorted_by := in_order_of(table, sorted(shifted)):
+        warnings.warn(
+            f"The rows keep their order, and that is the order of {quoted(sorted_by)}, which were "
+            "shifted. Each true date lies between those of the neighbours, whose shifts even out. "
+            "Leave out keep_order.",
+            DisclosureWarning,
+            stacklevel=3,
+        )
 
 
 def person_names(masked: Table) -> list[str]:
@@ -426,6 +442,12 @@ def check_pseudonyms(plan: Plan, roles: Roles) -> None:
                 "an earlier step makes pseudonyms of it. Put the step first."
             )
         named |= needed
+    shifts = [step.columns for step in plan.steps if isinstance(step, ShiftDates)]
+    if any(a is None or b is None or {*a} & {*b} for a, b in combinations(shifts, 2)):
+        raise RolesError(
+            "The plan shifts dates twice. Two shifts of a person may cancel each other, and leave "
+            "the true dates. Keep one shift_dates step for each column."
+        )
 
 
 def refuse_unknown_owners(

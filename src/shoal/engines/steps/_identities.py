@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import polars as pl
@@ -11,7 +12,7 @@ import polars as pl
 from shoal.engines._engine import HIDDEN, OWNER, ROW, as_table
 from shoal.engines.steps._chunked import SAMPLED
 from shoal.engines.steps._course import Course, record_step
-from shoal.errors import InputError, ShoalWarning
+from shoal.errors import InputError, RequirementNotMet, ShoalWarning, quoted
 from shoal.masking import (
     Masker,
     Pseudonymize,
@@ -24,6 +25,7 @@ from shoal.masking import (
 from shoal.randomness import SecretStream
 from shoal.table import Roles
 from shoal.table.columns._frames import kind_of
+from shoal.workflow.release._identities import copies_beside
 
 
 @dataclass(frozen=True)
@@ -84,13 +86,9 @@ def by_shifting(step: ShiftDates, course: Course) -> None:
         refuse_nameless_shifts(unit)
     stream, facts = _stream_of(step)
     if chosen:
-        known = {**rows.schema, **rows.hidden}
-        look = SecretStream.from_state(None).derive("look")
-        some = rows.engine.sample(
-            replace(rows, schema=known, hidden={}), SAMPLED, look, course.total
-        )
+        some = _sample(course)
         own = course.roles.without([n for _, n in course.roles.items() if n not in some.columns])
-        warn_of_shifts(as_table(some, own), chosen)
+        warn_of_shifts(as_table(some, own), chosen, step.days)
         keyed = copy.copy(step).set_params(columns=chosen, key_file=None)
         function = Keyed(keyed, Roles(unit=unit), stream.key_hex, tuple(chosen))
         course.rows = rows.engine.mapped(rows, function, rows.schema, hidden=rows.hidden)
@@ -128,11 +126,33 @@ def name_identifiers(course: Course) -> Roles:
     rows, unit = course.rows, course.roles.unit_columns
     function = Shown(tuple(course.to_name), unit)
     if function.named:
+        _refuse_copies(course, function.columns)
         gone = {*function.columns} - {*unit}
         hidden = {function.hidden.get(n, n): k for n, k in rows.hidden.items() if n not in gone}
         schema = {**dict.fromkeys(function.columns, pl.String()), **rows.schema}
         course.rows = rows.engine.mapped(rows, function, schema, hidden=hidden)
     return course.roles.without([name for name in unit if name not in function.columns])
+
+
+def _refuse_copies(course: Course, identifiers: Sequence[str]) -> None:
+    """Raise RequirementNotMet where a column would show the identifiers; a sample is looked at."""
+    some = _sample(course)
+    own = Roles(identifiers=list(identifiers))
+    table = as_table(some, own)
+    released = [name for name in course.rows.schema if name not in identifiers]
+    if copied := copies_beside(identifiers, table, table, released):
+        raise RequirementNotMet(
+            f"{quoted(copied)} has values of identifiers that are to be pseudonymized. Nothing was "
+            "written. Drop the column, or take the values out."
+        )
+
+
+def _sample(course: Course) -> pl.DataFrame:
+    """Some of the rows, with their hidden columns."""
+    rows = course.rows
+    look = SecretStream.from_state(None).derive("look")
+    shown = replace(rows, schema={**rows.schema, **rows.hidden}, hidden={})
+    return rows.engine.sample(shown, SAMPLED, look, course.total)
 
 
 def _stream_of(step: Pseudonymize | ShiftDates) -> tuple[SecretStream, dict[str, bool]]:

@@ -17,6 +17,7 @@ from shoal.table import Table
 _ROWS: Final = 20_000
 _FEWEST: Final = 5
 _DISTINCT: Final = 3
+_IN_ORDER: Final = 20
 _MOST_DATES: Final = 12
 #: The share of rows in which a column may be otherwise: corrections, and errors of typing.
 _ODD: Final = 0.02
@@ -42,10 +43,36 @@ _PARTS: Final[Mapping[str, Callable[[Days], Floats]]] = {
     "the day of the month": lambda days: (
         (days - days.astype("datetime64[M]").astype("datetime64[D]")).astype(np.float64) + 1
     ),
+    "the day of the year": lambda days: (
+        (days - days.astype("datetime64[Y]").astype("datetime64[D]")).astype(np.float64) + 1
+    ),
     "the day of the week": lambda days: (days.astype(np.float64) + 3) % 7,
     "the week": lambda days: (days.astype(np.float64) + 3) // 7,
     "the date": lambda days: days.astype(np.float64),
 }
+
+
+def _as_digits(*parts: str) -> Callable[[Days], Floats]:
+    """Parts of a date, of two digits each but for the year, one after the other as one number."""
+
+    def number(days: Days) -> Floats:
+        found = np.zeros(len(days))
+        for one in parts:
+            found = found * (10_000 if one == "the year" else 100) + _PARTS[one](days)
+        return found
+
+    return number
+
+
+#: What is only seen in numbers, since hardly two rows have the same.
+_WRITTEN: Final = {
+    "the year and month": _as_digits("the year", "the month"),
+    "the date": _as_digits("the year", "the month", "the day of the month"),
+    "the date, day first": _as_digits("the day of the month", "the month", "the year"),
+    "the date, month first": _as_digits("the month", "the day of the month", "the year"),
+}
+#: What time is counted in by files and spreadsheets: days, and seconds or parts of them.
+_COUNTED: Final = (1.0, 86_400.0, 86_400e3, 86_400e6, 86_400e9)
 
 
 @dataclass(frozen=True)
@@ -79,7 +106,12 @@ def derived_columns(table: Table, dates: Sequence[str], released: Sequence[str])
         cells = _Cells.of(table, name, rows)
         if len(np.unique(cells.codes[cells.codes >= 0])) < _DISTINCT:
             continue
-        what = _part(cells, days) or _difference(cells, days) or _age(cells, days)
+        what = (
+            _part(cells, days)
+            or _difference(cells, days)
+            or _age(cells, days)
+            or _order(cells, days)
+        )
         if what is not None:
             found[name] = what
     return found
@@ -105,13 +137,27 @@ def _part(cells: _Cells, dates: Mapping[str, Floats]) -> str | None:
             numbers = None if cells.numbers is None else cells.numbers[both]
             if numbers is not None and _mostly(numbers == part):
                 return f"{what} of '{name}'"
-            if numbers is not None and what == "the date":
-                apart = numbers - part
-                if _mostly(apart == np.median(apart)):
-                    return f"{what} of '{name}' as a number"
             if _is_renamed(cells.codes[both], part):
                 return f"{what} of '{name}'"
+        if numbers is not None:
+            for what, written in _WRITTEN.items():
+                if np.ptp(numbers) and _mostly(numbers == written(whole)):
+                    return f"{what} of '{name}' as a number"
+            if _is_counted(numbers, whole.astype(np.float64)):
+                return f"the date of '{name}' as a number"
     return None
+
+
+def _is_counted(numbers: Floats, days: Floats) -> bool:
+    """Whether numbers count the time since, or until, one moment that is the same for all."""
+    if np.ptp(np.quantile(days, [_ODD, 1 - _ODD])) <= _DISTINCT:
+        return False
+    for per_day in _COUNTED:
+        for turned in (1, -1):
+            apart = np.floor(turned * numbers / per_day) - days
+            if _mostly(np.abs(apart - np.median(apart)) <= (per_day > 1)):
+                return True
+    return False
 
 
 def _is_renamed(codes: npt.NDArray[np.int64], part: Floats) -> bool:
@@ -157,13 +203,47 @@ def _age(cells: _Cells, dates: Mapping[str, Floats]) -> str | None:
         if both.sum() < _FEWEST or np.ptp(born) < _DISTINCT * _YEAR:
             continue
         # the day is after the birthday of that age, and not after the next one
-        after, before = born + age * _YEAR, born + (age + 1) * _YEAR
-        if np.quantile(after, 1 - _ODD) <= np.quantile(before, _ODD) + 3:
-            return f"the years since '{name}'"
+        for unit in ("years", "months", "weeks"):
+            after, before = born + age * _UNITS[unit], born + (age + 1) * _UNITS[unit]
+            if np.quantile(after, 1 - _ODD) <= np.quantile(before, _ODD) + 3:
+                return f"the {unit} since '{name}'"
         sums = age + np.floor(born / _YEAR)
         if np.ptp(np.quantile(sums, [_ODD, 1 - _ODD])) <= 1:
             return f"the years since '{name}'"
     return None
+
+
+def _order(cells: _Cells, dates: Mapping[str, Floats]) -> str | None:
+    """A number that grows with a date, such as that of a case: its neighbours show the date."""
+    if cells.numbers is None:
+        return None
+    for name, days in dates.items():
+        both = (cells.codes >= 0) & ~np.isnan(days)
+        if _grow_together(cells.numbers[both], days[both]):
+            return f"a number in the order of '{name}'"
+    return None
+
+
+def in_order_of(table: Table, dates: Sequence[str]) -> list[str]:
+    """The dates by which the rows of a table are sorted, or nearly so."""
+    rows = np.arange(0, len(table), max(1, len(table) // _ROWS))
+    found = []
+    for name in dates:
+        days = _days(table, name, rows)
+        there = ~np.isnan(days)
+        if _grow_together(rows[there].astype(np.float64), days[there]):
+            found.append(name)
+    return found
+
+
+def _grow_together(one: Floats, other: Floats) -> bool:
+    """Whether the ranks of two numbers are nearly the same, or turned around."""
+    if len(one) < _IN_ORDER:
+        return False
+    ranks = [np.unique(each, return_inverse=True)[1] for each in (one, other)]
+    if min(int(each.max()) for each in ranks) < _IN_ORDER - 1:
+        return False
+    return bool(abs(np.corrcoef(ranks[0], ranks[1])[0, 1]) >= 1 - _ODD)
 
 
 def _mostly(flags: npt.NDArray[np.bool_]) -> bool:

@@ -21,7 +21,7 @@ from shoal.kernels.arrays import Integers
 from shoal.masking._base import Masker, StepLog
 from shoal.masking.dates._derived import derived_columns
 from shoal.masking.identifiers._key_file import KeyFile, fingerprint_of, read_key_file
-from shoal.masking.identifiers._shapes import hashed_names
+from shoal.masking.identifiers._shapes import hashed_names, plain_texts
 from shoal.parameters import ColumnNames, Flag, Integer, Secret
 from shoal.randomness import SecretStream
 from shoal.table import DAYS_OF_CALENDAR, Roles, Table
@@ -38,9 +38,17 @@ _SPAN: Final = np.int64(1 << 24)
 #: A date that so many persons share, and so large a part of them, shows their shifts.
 _MANY: Final = 10
 _PART: Final = 0.05
+_MONTH = r"(jan|feb|m[aä]r|apr|ma[iy]|jun|jul|aug|sep|o[ck]t|nov|de[cz])"
+_MONTH += r"(uary?|ruary?|ch|z|il|e|y|i|ust|t|t?ember|ober)?"
+_YEAR, _MONTHS, _DAYS = r"(1[89]|2[01])\d\d", r"(0[1-9]|1[0-2])", r"(0[1-9]|[12]\d|3[01])"
 _LIKE_A_DATE: Final = re.compile(
-    r"(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}).*"
+    rf"(\d{{4}}[-/.]\d{{1,2}}[-/.]\d{{1,2}}|\d{{1,2}}[-/.]\d{{1,2}}[-/.]\d{{2,4}}"
+    rf"|{_YEAR}{_MONTHS}{_DAYS}(?!\d)|{_YEAR}[-/]{_MONTHS}(?!\d)"
+    rf"|\d{{1,2}}[-/. ]*{_MONTH}[-/., ]*\d{{2,4}}|{_MONTH}[-/., ]*(\d{{1,2}},? +)?\d{{4}}).*",
+    re.IGNORECASE,
 )
+#: Whoever has so small a part of all shifts left for a person, or for many, has nearly found them.
+_FOUND, _NARROWED = 0.02, 0.1
 _LOOKED_AT: Final = 1000
 
 
@@ -119,7 +127,7 @@ class ShiftDates(Masker):
             return table
         dates = _Dates(table, chosen)
         shifts = self._shifts(table, dates, log)
-        warn_of_shifts(table, chosen)
+        warn_of_shifts(table, chosen, self.days)
         log.touched.extend(chosen)
         return table.shifted(dict.fromkeys(chosen, shifts[table.persons]))
 
@@ -202,7 +210,7 @@ def _names(table: Table, unit: Sequence[str]) -> list[str]:
     first = np.unique(table.persons, return_index=True)[1]
     parts = []
     for name in unit:
-        texts = np.array([*table.codes(name).texts, ""], dtype=object)
+        texts = np.array([*plain_texts(table, name), ""], dtype=object)
         parts.append([f"{len(one)}:{one}" for one in texts[table.codes(name).codes[first]]])
     return ["".join(one) for one in zip(*parts, strict=True)]
 
@@ -279,7 +287,7 @@ def _dates_left(table: Table, shifted: Sequence[str]) -> list[str]:
     return found
 
 
-def warn_of_shifts(table: Table, shifted: Sequence[str]) -> None:
+def warn_of_shifts(table: Table, shifted: Sequence[str], days: int) -> None:
     """Warn of dates that are not shifted, and of what shows by how much the others were."""
     left = _dates_left(table, shifted)
     if left:
@@ -295,6 +303,16 @@ def warn_of_shifts(table: Table, shifted: Sequence[str]) -> None:
             f"In {quoted(common)} one date belongs to many persons, such as a default or the start "
             "of a study. Whoever knows or guesses that date finds the shift of each of them. Make "
             "it missing, or drop the column.",
+            DisclosureWarning,
+        )
+    narrow = {name: _nearly_found(table, name, days) for name in shifted if name not in common}
+    if found := {name: count for name, count in narrow.items() if count}:
+        told = "; ".join(f"{count:,} by '{name}'" for name, count in found.items())
+        _warn(
+            "The dates of some persons fill nearly the whole period of the table. Whoever knows "
+            "that period, such as the year of a data set, can leave out nearly all shifts of "
+            f"these numbers of persons: {told}. Make those dates missing or coarser, or drop the "
+            "column.",
             DisclosureWarning,
         )
     derived = derived_columns(table, shifted, _released(table))
@@ -318,6 +336,20 @@ def _most_shared(table: Table, name: str) -> int:
     most = int(np.bincount(once % _SPAN).max(initial=0))
     persons = np.count_nonzero(np.diff(once // _SPAN)) + 1
     return most if most >= _PART * persons else 0
+
+
+def _nearly_found(table: Table, name: str, days: int) -> int:
+    """How many persons few of the shifts keep within the first and the last date of a column."""
+    ticks, per_day = table.ticks(name)
+    there = table.present(name)
+    when, owners = ticks[there] // per_day, table.persons[there]
+    first = np.full(table.person_count, when.max(initial=0))
+    last = np.full(table.person_count, when.min(initial=0))
+    np.minimum.at(first, owners, when)
+    np.maximum.at(last, owners, when)
+    left = np.ptp(when) - (last - first)[np.unique(owners)]
+    few, some = (int(np.count_nonzero(left < part * 2 * days)) for part in (_FOUND, _NARROWED))
+    return some if some >= _PART * len(left) else few
 
 
 def _warn(text: str, category: type[Warning]) -> None:

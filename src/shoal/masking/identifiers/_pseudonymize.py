@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,6 +20,7 @@ from shoal.masking.identifiers._shapes import (
     has_other_letters,
     hashed_names,
     permuted,
+    plain_texts,
 )
 from shoal.parameters import ColumnNames, OneOf, Secret, Text
 from shoal.randomness import SecretStream
@@ -34,7 +34,6 @@ _LEAST_ROOM: Final = 100
 _FEW: Final = 10
 #: So often a key is drawn again where a pseudonym is somebody's true value.
 _DRAWS: Final = 32
-_POINT_ZERO: Final = re.compile(r"\.0+$")
 
 
 @dataclass(kw_only=True)
@@ -118,7 +117,7 @@ class Pseudonymize(Masker):
         return table
 
     def _mask(self, table: Table, columns: Sequence[str], log: StepLog) -> Table:
-        given = {name: _texts(table, name) for name in columns}
+        given = {name: plain_texts(table, name) for name in columns}
         for name in columns:
             if not given[name]:
                 log.skipped[name] = "no value present"
@@ -189,12 +188,6 @@ class Pseudonymize(Masker):
         if self.shared_as is not None:
             return {self.shared_as: list(columns)}
         return {name: [name] for name in columns}
-
-
-def _texts(table: Table, name: str) -> list[str]:
-    """The different values as text, by code: a number is written without a fraction of zeros."""
-    texts = table.codes(name).texts
-    return [_POINT_ZERO.sub("", t) for t in texts] if table.kind(name) == "float" else texts
 
 
 def _with_names(table: Table, name: str, names: list[str], shape: str) -> Table:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -18,12 +19,20 @@ import numpy.typing as npt
 
 from shoal.kernels.arrays import Integers, Words
 from shoal.randomness import SecretStream
+from shoal.table import Table
 
 _BYTES: Final = 10
 _FIRST_NUMBER, _NUMBERS = 10**17, 9 * 10**17
 #: Syllables that can be read aloud, each letter one of 16 or of 4 (Wilkerson 2009).
 _CONSONANTS, _VOWELS = "bdfghjklmnprstvz", "aiou"
 _WORDS: Final = 4
+_POINT_ZERO: Final = re.compile(r"\.0+$")
+
+
+def plain_texts(table: Table, name: str) -> list[str]:
+    """The different values as text, by code: a number is written without a fraction of zeros."""
+    texts = table.codes(name).texts
+    return [_POINT_ZERO.sub("", t) for t in texts] if table.kind(name) == "float" else texts
 
 
 def hashed_names(texts: Sequence[str], key: bytes, shape: str = "hex") -> list[str]:

@@ -14,6 +14,7 @@ from shoal.workflow.release._verification import Outcome
 
 #: A value this long, and with a digit, is in another column only where it was copied.
 _LONG: Final = 6
+_SEVERAL: Final = 10
 _LATER: Final = "other steps changed these columns as well"
 
 
@@ -41,7 +42,7 @@ def same_pseudonyms(facts: Mapping[str, Any], original: Table, masked: Table) ->
     """Whether pseudonyms and true values are one to one, and no true value is in the release."""
     count, known = 0, set()
     for step, names in _alone(facts, masked, "pseudonymize"):
-        pairs = {name: _pairs(original, masked, name) for name in names}
+        pairs = {name: _own_pairs(original, masked, name) for name in names}
         if not all(found is not None for found in pairs.values()):
             return False, "a pseudonym is missing, or a missing value has one"
         for name, found in pairs.items():
@@ -58,23 +59,30 @@ def same_pseudonyms(facts: Mapping[str, Any], original: Table, masked: Table) ->
             return False, f"the pseudonyms of {quoted(names)} do not agree"
     if not count:
         return None, _LATER
-    copied = _copied(facts, known, masked)
+    copied = _copied(facts, known, original, masked)
     if copied:
         return False, f"{quoted(copied)} has values of identifiers that were pseudonymized"
     return True, f"{count:,} pseudonyms, one to one; no identifier is in the release"
 
 
-def _pairs(original: Table, masked: Table, name: str) -> set[tuple[str, str]] | None:
+def _own_pairs(original: Table, masked: Table, name: str) -> set[tuple[str, str]] | None:
     """Each true value with its pseudonym, as texts; None where one of the two is missing."""
-    rows = masked.rows_in(original)
-    there = masked.present(name)
-    if not np.array_equal(original.present(name)[rows], there):
+    if not np.array_equal(original.present(name)[masked.rows_in(original)], masked.present(name)):
         return None
-    before, after = original.codes(name), masked.codes(name)
+    return {*_pairs(original, name, masked, name)}
+
+
+def _pairs(original: Table, true: str, masked: Table, made: str) -> dict[tuple[str, str], int]:
+    """The values of an original column beside those of a released one, as texts, with counts."""
+    rows = masked.rows_in(original)
+    there = masked.present(made) & original.present(true)[rows]
+    before, after = original.codes(true), masked.codes(made)
     width = np.int64(after.count)
-    both = np.unique(before.codes[rows][there].astype(np.int64) * width + after.codes[there])
-    true, made = _plain(original, name), _plain(masked, name)
-    return {(true[one // width], made[one % width]) for one in both.tolist()}
+    both = before.codes[rows][there].astype(np.int64) * width + after.codes[there]
+    found, counts = np.unique(both, return_counts=True)
+    olds, news = _plain(original, true), _plain(masked, made)
+    pairs = [(olds[one // width], news[one % width]) for one in found.tolist()]
+    return dict(zip(pairs, counts.tolist(), strict=True))
 
 
 def _plain(table: Table, name: str) -> list[str]:
@@ -94,15 +102,45 @@ def _shared(pairs: set[tuple[str, str]]) -> set[str]:
     return {true for true, _ in pairs} & {made for _, made in pairs}
 
 
-def _copied(facts: Mapping[str, Any], known: set[str], masked: Table) -> list[str]:
-    """Other columns of text with true values that are too long to be there by chance."""
-    named = {name for step in steps_of(facts, "pseudonymize") for name in step["columns"]}
-    long = {one for one in known if len(one) >= _LONG and any(char.isdigit() for char in one)}
+def _copied(facts: Mapping[str, Any], known: set[str], original: Table, masked: Table) -> list[str]:
+    """Other columns with true values that are too long, or too many, to be there by chance."""
+    steps = steps_of(facts, "pseudonymize")
+    named = list(dict.fromkeys(name for step in steps for name in step["columns"]))
+    named = [name for name in named if name in original.columns]
+    long = {one for one in known if _is_long(one)}
+    others = [name for name in masked.columns if name not in named]
+    beside = copies_beside(named, original, masked, others)
     return [
         name
-        for name in masked.columns
-        if name not in named and masked.kind(name) == "text" and long & set(_plain(masked, name))
+        for name in others
+        if name in beside or (masked.kind(name) == "text" and long & set(_plain(masked, name)))
     ]
+
+
+def copies_beside(
+    identifiers: Sequence[str], original: Table, masked: Table, released: Sequence[str]
+) -> list[str]:
+    """The released columns whose cells hold an identifier of their own row."""
+    return [
+        name
+        for name in released
+        if any(_shows(_pairs(original, true, masked, name)) for true in identifiers)
+    ]
+
+
+def _is_long(text: str) -> bool:
+    return len(text) >= _LONG and any(char.isdigit() for char in text)
+
+
+def _shows(pairs: Mapping[tuple[str, str], int]) -> bool:
+    """Whether cells hold the true value of their own row, whole or as a part.
+
+    Short values are in cells by chance: these must be the same in most rows, and not a few values.
+    """
+    if any(_is_long(true) and true in made for true, made in pairs):
+        return True
+    same = {true: count for (true, made), count in pairs.items() if true == made}
+    return len(same) >= _SEVERAL and 2 * sum(same.values()) > sum(pairs.values())
 
 
 # -- shifted dates
