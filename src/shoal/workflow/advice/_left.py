@@ -15,6 +15,8 @@ _CALENDAR: Final = {
     r"\d{4}-\d{2}": "month",
     r"\d{4}-Q[1-4]": "quarter",
     r"\d{4}": "year",
+    r"\d{2}00-\d{2}99": "century",
+    r"\d{4}-\d{4}": "5 years",
     r"\d{3}0s": "decade",
 }
 
@@ -80,9 +82,11 @@ def _cut(labels: list[str]) -> str | None:
         return None
     kept = sorted({len(one[1]) for one in found if one})
     whole = {len(one[0]) for one in found if one}
+    span = f"{kept[0]}" if len(kept) == 1 else f"{kept[0]} to {kept[-1]}"
+    if all(one and len(one[2]) == 1 for one in found):
+        return f"the first {span} characters"  # one * stands for whatever follows
     if len(whole) != 1:
         return None
-    span = f"{kept[0]}" if len(kept) == 1 else f"{kept[0]} to {kept[-1]}"
     return f"the first {span} of {whole.pop()} characters"
 
 
