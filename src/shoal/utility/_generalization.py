@@ -42,10 +42,11 @@ def normalized_certainty_penalty(
     A cell that still has a single value costs 0. A cell that was suppressed, or removed with its
     record or column, costs 1. In between, an interval costs its width divided by the range of the
     column in the original. The width of an interval of whole numbers is the distance between its
-    lowest and its highest number: [32, 35) holds 32 to 34, so its width is 2. Any other released value costs (m - 1) / (d - 1), where m of the d
-    distinct values of the column were released as this one. Other released values of numbers and
-    dates cost the range of the original values that they stand for, divided by the column's
-    range. A cell that was already missing costs nothing.
+    lowest and its highest number: [32, 35) holds 32 to 34, so its width is 2. Any other released
+    value costs (m - 1) / (d - 1), where m of the d distinct values of the column were released as
+    this one. Other released values of numbers and dates cost the range of the original values
+    that they stand for, divided by the column's range. A cell that was already missing costs
+    nothing.
 
     Parameters
     ----------

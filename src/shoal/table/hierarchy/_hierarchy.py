@@ -217,9 +217,9 @@ class Hierarchy(Helpful):
     def dates(cls, units: Sequence[str] = ("month", "quarter", "year", "decade")) -> Hierarchy:
         """Dates by calendar units, from fine to coarse.
 
-        The units are minute, hour, day, month, quarter, year, 5 years, decade and century. Weeks (ISO 8601)
-        do not nest in months or years, so only ``iso-year`` can follow ``week``. Times of day have
-        minutes and hours.
+        The units are minute, hour, day, month, quarter, year, 5 years, decade and century. Weeks
+        (ISO 8601) do not nest in months or years, so only ``iso-year`` can follow ``week``. Times
+        of day have minutes and hours.
         """
         return cls(calendar(units))
 

@@ -118,7 +118,7 @@ def _prefix_rule(values: pl.Series) -> Rule:
     kept = [
         length
         for length in range(min(longest, _LONGEST_CODE) - 1, 0, -1)
-        if whole or not texts.str.slice(length - 1, 1).is_in(list(_SEPARATORS)).all()
+        if whole or not texts.str.slice(length - 1, 1).is_in(list(_SEPARATORS)).any()
     ]
     one = not whole and lengths.n_unique() > 1
     return prefixes(kept, pad=pad, any_length=one).useful(values) if kept else Suppression()
