@@ -20,6 +20,8 @@ class ShoalError(Exception):
     """
 
     exit_code = 2
+    #: The part of a plan that the error concerns, such as "roles", and the number of the step.
+    plan_part: tuple[str, int] | None = None
 
 
 class InputError(ShoalError, ValueError):
@@ -32,6 +34,10 @@ class DoesNotApply(InputError):
 
 class ReadError(InputError):
     """A source of data cannot be read."""
+
+
+class OptionError(ReadError):
+    """An option of reading is wrong or does not apply; the names in quotes are options."""
 
 
 class RolesError(InputError):

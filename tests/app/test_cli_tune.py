@@ -58,7 +58,7 @@ def test_the_plan_it_writes_protects_and_verifies(shoal, workers, tmp_path):
     assert "that predicts 'ill'" in facts["utility_name"]
     value, ends = facts["utility"]["value"], facts["utility"]["interval"]
     low, high = map(ui.number, ends)
-    assert f"{facts['utility_name']}, is {ui.number(value)} (95 % {low} to {high}); " in told
+    assert f"({facts['utility_name']}) is {ui.number(value)} (95 % {low} to {high})" in told
     others = [one for one in facts["tried"] if one["plan"] != "swap k=12" and one["risk"] <= 0.2]
     inside = sum(ends[0] <= one["utility"] <= ends[1] for one in others)
     assert facts["not_told_apart"] == inside

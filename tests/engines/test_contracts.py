@@ -364,7 +364,7 @@ def test_differential_privacy(engine: EngineKind, tmp_path: Path) -> None:
         with pytest.raises((InputError, RequirementNotMet)):
             engine.protect(frame, sh.Plan(wrong, require=[private], roles=roles))
     more = people(2000).select("alter", "member", "wage")
-    with pytest.raises(InputError, match="'wage' would leave"):
+    with pytest.raises(InputError, match="'wage'"):
         engine.protect(more, plan)
 
 
@@ -540,5 +540,5 @@ def test_names_that_stand_for_others_are_refused(engine: EngineKind) -> None:
     for name in ("^a.*$", *(["*"] if engine.name != "memory" else [])):
         frame = pl.DataFrame({name: [1, None] * 30, "ab": [1, 2] * 30, "a b": ["x"] * 60})
         roles = sh.Roles(quasi_identifiers=["ab"], insensitive=[name, "a b"])
-        with pytest.raises(InputError, match=r"rename|another name"):
+        with pytest.raises(InputError, match=r"[Rr]ename|another name"):
             engine.protect(frame, sh.Plan([sh.Round(base=2)], roles=roles))

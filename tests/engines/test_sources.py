@@ -199,7 +199,7 @@ def test_a_release_does_not_lie_in_its_source(tmp_path: Path) -> None:
     (tmp_path / "plan.toml").write_text(PLAN)
     call = ["protect", place, "--plan", tmp_path / "plan.toml", "--out", place / "out"]
     ended = CliRunner().invoke(app, [*map(str, call), "--engine", "duckdb"])
-    assert (ended.exit_code, "elsewhere" in ended.stderr) == (2, True)
+    assert (ended.exit_code, "inside the folder" in ended.stderr) == (2, True)
     assert [path.name for path in place.iterdir()] == ["a.parquet"]
 
 
@@ -221,7 +221,7 @@ def test_the_command_says_what_it_chose(tmp_path: Path, monkeypatch) -> None:
     said = CliRunner().invoke(app, [*call, "one"])
     assert "Engine: memory, since it needs about" in said.stderr
     said = CliRunner().invoke(app, [*call, "two", "--engine", "duckdb"])
-    assert "Engine: duckdb, since it was asked for" in said.stderr
+    assert "Engine: duckdb, since it was requested" in said.stderr
     said = CliRunner().invoke(app, ["verify", "two", "--json"])
     assert json.loads(said.stdout)["engine"]["why"] == "the release is in parts"
 

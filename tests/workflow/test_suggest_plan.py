@@ -100,4 +100,4 @@ def test_what_is_left():
     }
     gone = sh.Hierarchy.suppression().generalize(table, "zip", 1).drop(["born"])
     left = what_is_left(table, gone)
-    assert (left["zip"], left["born"]) == ("nothing left", "taken out")
+    assert (left["zip"], left["born"]) == ("nothing left", "removed")

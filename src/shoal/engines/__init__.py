@@ -1,6 +1,6 @@
 """Tables larger than memory: the same plan on DuckDB and on Spark.
 
-An engine counts, and whatever needs only counts has the same result as in memory. ``protect``,
+An engine counts. Whatever needs only counts has the same result as in memory. ``protect``,
 ``assess`` and ``verify`` take a table in memory, a path, a DuckDB relation, a polars LazyFrame or a
 Spark DataFrame.
 """
@@ -47,8 +47,9 @@ __all__ = [
 
 EngineName = Literal["auto", "memory", "local", "duckdb", "spark"]
 ENGINES = ("auto", "memory", "local", "duckdb", "spark")
+_ON_REQUEST = "it was requested"
 
-#: How many times the bytes of its file a table takes in memory, roughly.
+#: Roughly how many times as large as its file a table is in memory.
 _GROWTH = {".parquet": 8, ".pq": 8, ".csv": 3, ".tsv": 3, ".gz": 15, ".duckdb": 6, ".ddb": 6}
 
 
@@ -121,19 +122,19 @@ def _asked(table: Any, plan: Any, roles: Any, k: int | None) -> tuple[Any, Plan]
     plan = None if plan is None else Plan.of(plan)
     if plan is None and k is None:
         raise PlanError(
-            "There is no plan; pass one, or pass k alone for the shortest plan: "
+            "There is no plan. Pass one, or pass k alone for the shortest plan: "
             "sh.protect(table, roles=..., k=5)."
         )
     if not _is_elsewhere(table):
         table = table if isinstance(table, Table) else Table(table)
         if roles is not None and table.roles not in (Roles(), as_roles(roles)):
-            raise RolesError("The table already has other roles; leave 'roles' out.")
+            raise RolesError("The table already has other roles. Leave out 'roles'.")
         table = table if roles is None else table.with_roles(as_roles(roles))
         known = table.roles if plan is None else plan.roles_for(table)
     else:
         known = as_roles(roles) if plan is None or plan.roles is None else plan.roles
         if roles is not None and known != as_roles(roles):
-            raise RolesError("The plan already has other roles; leave 'roles' out.")
+            raise RolesError("The plan already has other roles. Leave out 'roles'.")
     if plan is None or k is not None:
         assert k is not None
         if plan is not None:
@@ -150,23 +151,23 @@ def protect_source(
     plan: Plan,
     engine: str,
     *,
-    beside: Path | None = None,
+    parent: Path | None = None,
     progress: Progress | None = None,
 ) -> LargeRelease:
-    """Protect rows on a chosen engine; its workshop lies next to ``beside``."""
+    """Protect rows on a chosen engine, which works in a private folder in ``parent``."""
     from shoal.engines._protect import check_plan, finish, protect_on
 
     check_plan(plan)
     refuse_reading(source, plan.read, engine)
     place = Path(source).resolve() if isinstance(source, (str, os.PathLike)) else None
-    if beside is not None and place is not None and beside.resolve().is_relative_to(place):
+    if parent is not None and place is not None and parent.resolve().is_relative_to(place):
         raise ReleaseError(
-            "The release would lie inside the folder of its source and be read with it the next "
-            "time; choose a folder elsewhere."
+            "The release would be inside the folder of its source, and the next run would read it "
+            "as data. Choose another folder."
         )
     with contextlib.ExitStack() as stack:
         stack.enter_context(in_one_sentence())
-        workshop = stack.enter_context(_workshop(plan.engine, beside))
+        workshop = stack.enter_context(_workshop(plan.engine, parent))
         running = stack.enter_context(_started(engine, plan.engine, workshop, source))
         closing = contextlib.ExitStack()
         release = protect_on(running, source, plan, workshop, closing, progress)
@@ -195,12 +196,12 @@ def assess(
         return assess_in_memory(_in_memory(table, roles=roles), **options)
     if options:
         raise InputError(
-            f"On an engine, assess does not take {quoted(options)}; use the engine 'memory'."
+            f"On an engine, assess does not take {quoted(options)}. Use the engine 'memory'."
         )
     if roles is None or not roles.quasi_identifiers:
         raise RolesError(
-            "No quasi-identifiers are declared, so the risk cannot be measured; name the columns "
-            "that an intruder may know."
+            "No quasi-identifiers are declared, so the risk cannot be measured. Declare the "
+            "columns that an intruder may know."
         )
     return assess_source(table, lambda columns: roles, chosen, EngineSettings())
 
@@ -228,7 +229,7 @@ def assess_source(
     engine: str,
     settings: EngineSettings,
 ) -> Assessment:
-    """Assess rows on a chosen engine: everything that follows from classes."""
+    """Assess rows on a chosen engine by their classes."""
     from shoal.workflow._assess import assess_release
 
     with _workshop(settings, None) as folder, _started(engine, settings, folder, source) as running:
@@ -257,8 +258,8 @@ def verify(
     """Check a release again from its files.
 
     See ``shoal.workflow.verify``. An engine counts a release in parts; default: DuckDB. For
-    claims that compare with the original, pass it as ``source``: a path, or whatever the engine
-    takes.
+    claims that compare with the original, pass it as ``source``: a path, or any source that the
+    engine reads.
     """
     from shoal.engines._verify import verify_in_parts
     from shoal.workflow.release._verify import with_signature
@@ -283,7 +284,7 @@ def verifying_engine(folder: str | os.PathLike[str], engine: str) -> tuple[str, 
         return "memory", "the release is one file"
     if engine in ("auto", "memory", "local"):
         return "duckdb", "the release is in parts"
-    return engine, "it was asked for"
+    return engine, _ON_REQUEST
 
 
 def is_in_parts(folder: str | os.PathLike[str]) -> bool:
@@ -296,19 +297,19 @@ def is_in_parts(folder: str | os.PathLike[str]) -> bool:
 def check_engine(engine: str) -> None:
     """Raise InputError for an unknown engine."""
     if engine not in ENGINES:
-        raise InputError(f"There is no engine '{engine}'; known are {', '.join(ENGINES)}.")
+        raise InputError(f"There is no engine '{engine}'. Known are {quoted(ENGINES)}.")
 
 
 def chosen_engine(source: Any, engine: str, settings: EngineSettings) -> tuple[str, str]:
-    """The engine for a source, and why, judged by its size; nothing is read."""
+    """The engine for a source and the reason, judged by its size without reading it."""
     from shoal.engines._duckdb import is_duckdb_file
     from shoal.engines._files import is_text, parquet_files
 
     check_engine(engine)
     if engine in ("memory", "local"):
-        return "memory", "it was asked for"
+        return "memory", _ON_REQUEST
     if engine != "auto":
-        return engine, "it was asked for"
+        return engine, _ON_REQUEST
     if type(source).__module__.startswith("pyspark"):
         return "spark", "the table is a Spark DataFrame"
     if settings.master is not None:
@@ -371,7 +372,7 @@ def refuse_reading(source: Any, known: ReadOptions | None, engine: str) -> None:
     if odd:
         raise InputError(
             f"The plan reads text with {quoted(odd)}, which the engine '{engine}' does not "
-            "support; use the engine 'memory', or convert the table to Parquet."
+            "support. Use the engine 'memory', or convert the table to Parquet."
         )
 
 
@@ -383,12 +384,11 @@ def _in_memory(source: Any, known: ReadOptions | None = None, roles: Roles | Non
 
 
 @contextlib.contextmanager
-def _workshop(settings: EngineSettings, beside: Path | None) -> Iterator[Path]:
-    """A private folder that is removed when the block ends; old leftovers are cleared."""
+def _workshop(settings: EngineSettings, parent: Path | None) -> Iterator[Path]:
+    """A private folder in ``parent`` that is removed when the block ends, like old leftovers."""
     from shoal.workflow.release._folder import make_parents, workshop
 
-    parent = Path(settings.temporary) if settings.temporary else beside
-    parent = Path(tempfile.gettempdir()) if parent is None else parent
+    parent = Path(settings.temporary or parent or tempfile.gettempdir())
     try:
         make_parents(parent / "x")
     except OSError as cause:

@@ -1,9 +1,9 @@
 """DuckDB: tables larger than memory on one machine.
 
-What does not fit the limit of memory is spilled to files in a private folder, encrypted with a key
-that only the process knows. A process that is killed leaves files that nobody can read; the next
-one that writes into the same folder removes them. With DuckDB's extension ``httpfs`` OpenSSL
-encrypts, else DuckDB's own cipher, whose keys come from a weaker source of randomness.
+Data beyond the memory limit is spilled to files in a private folder, encrypted with a key that only
+the process knows. If a process is killed, nobody can read its files, and the next process that
+writes into the same folder removes them. OpenSSL encrypts if DuckDB's extension ``httpfs`` is
+installed. Otherwise DuckDB's own cipher does, whose keys come from a weaker source of randomness.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ from shoal.errors import InputError, MissingExtra, ReadError
 from shoal.randomness import SecretStream
 from shoal.workflow import EngineSettings
 
-#: Text columns with at most so many values are counted by number.
+#: Text columns with at most this many values are counted by codes.
 _MOST_LEVELS = 100_000
 _LEAST_MEMORY = 160_000_000
 
 
 class DuckDb(Engine):
-    """An engine on one machine, out of core."""
+    """The engine on one machine, for tables larger than memory."""
 
     name = "duckdb"
 
@@ -84,7 +84,7 @@ class DuckDb(Engine):
         self.database.execute(f"SET {name} = '{value.replace(chr(39), chr(39) * 2)}'")
 
     def _encrypt(self) -> None:
-        """Encrypt what is spilled; by OpenSSL where DuckDB's extension for it is installed."""
+        """Encrypt spilled data, with OpenSSL if DuckDB's extension for it is installed."""
         with contextlib.suppress(self._duckdb.Error):
             self.database.execute("SET autoinstall_known_extensions = false")
             self.database.execute("LOAD httpfs")
@@ -93,7 +93,7 @@ class DuckDb(Engine):
         self.database.execute("SET force_mbedtls_unsafe = 'true'")
         self.database.execute("SET temp_file_encryption = true")
 
-    # -- questions
+    # -- queries
 
     def query(self, text: str) -> pl.DataFrame:
         with _in_words():
@@ -114,7 +114,7 @@ class DuckDb(Engine):
         return f"shoal_{next(self._names)}"
 
     def counted(self, rows: Rows, columns: Sequence[str]) -> pl.DataFrame:
-        """Count by numbers where a column of text has few values: that takes less memory."""
+        """Count by codes if a text column has few values, which takes less memory."""
         rows = rows.sooner(columns)
         if rows.before is not None:
             return self._summed(rows, columns)
@@ -136,7 +136,7 @@ class DuckDb(Engine):
         return found
 
     def _grouped(self, text: str, columns: Sequence[str]) -> pl.DataFrame:
-        """The answer to a grouping, fetched only where it fits."""
+        """The result of a grouping, fetched only if it fits into memory."""
         import pyarrow
 
         name = self._fresh()
@@ -145,11 +145,11 @@ class DuckDb(Engine):
         refuse_too_many(int(self.query(f"SELECT count(*) AS n FROM {name}")["n"][0]), columns)
         found = self.query(f"SELECT * FROM {name}").rechunk()
         self.database.execute(f"DROP TABLE {name}")
-        pyarrow.default_memory_pool().release_unused()  # what was handed over, and is copied now
+        pyarrow.default_memory_pool().release_unused()  # was copied above
         return found
 
     def _few_values(self, rows: Rows, quoted: str) -> pl.Series | None:
-        """The values of a column of text in their order, where they are few."""
+        """The values of a text column in their order; None if there are too many."""
         found = self.query(
             f"SELECT DISTINCT {quoted} AS value FROM {rows.name} "
             f"WHERE {quoted} IS NOT NULL LIMIT {_MOST_LEVELS + 1}"
@@ -157,7 +157,7 @@ class DuckDb(Engine):
         return found.sort() if 0 < len(found) <= _MOST_LEVELS else None
 
     def _numbering(self, values: pl.Series) -> str:
-        """A type whose values are texts, held as numbers."""
+        """A new SQL type whose values are texts stored as codes."""
         kind, offered = self._fresh(), self._fresh()
         self.database.register(offered, values.alias("value").to_frame().to_arrow())
         self.database.execute(f"CREATE TYPE {kind} AS ENUM (SELECT value FROM {offered})")
@@ -165,7 +165,7 @@ class DuckDb(Engine):
         return kind
 
     def _summed(self, rows: Rows, columns: Sequence[str]) -> pl.DataFrame:
-        """Count what functions make of the rows, while they make it."""
+        """Count rows while functions make them."""
         times = pl.len().cast(pl.Int64).alias(_TIMES)
         counts = (
             frame.group_by(columns).agg(times) if columns else frame.select(times)
@@ -209,7 +209,7 @@ class DuckDb(Engine):
         return self._rows_of(given)
 
     def _rows_of(self, given: Any) -> Rows:
-        """The rows of a relation or a lazy frame, kept once with their keys."""
+        """The rows of a relation or a lazy frame, stored once with their keys."""
         self._lazy = isinstance(given, pl.LazyFrame)
         name, offered = self._fresh(), self._fresh()
         with _in_words():
@@ -230,14 +230,14 @@ class DuckDb(Engine):
                 raise ReadError(f"There is no Parquet or CSV file in '{path}'.")
             return self.read(files, base=path)
         if not path.exists():
-            raise ReadError(f"There is no file '{path}'; check its name and the current folder.")
+            raise ReadError(f"There is no file '{path}'. Check its name and the current folder.")
         raise ReadError(
-            f"The engine 'duckdb' reads Parquet, CSV and DuckDB tables, not '{path.name}'; "
-            "convert it to Parquet first."
+            f"The engine 'duckdb' reads Parquet, CSV and DuckDB tables, not '{path.name}'. "
+            "Convert the file to Parquet first."
         )
 
     def read(self, files: Sequence[Path], base: Path | None = None) -> Rows:
-        """Files of Parquet; the key of a row is its place in its file, below that of the file."""
+        """Parquet files; the key of a row is the number of its file and its place in it."""
         listed = ", ".join("'" + str(f).replace("'", "''") + "'" for f in files)
         check_parquet(files)
         keys, without = _partitions(files, base) if base is not None and base.is_dir() else ({}, "")
@@ -258,7 +258,7 @@ class DuckDb(Engine):
         return self._described(name)
 
     def _rows_of_text(self, path: Path) -> Rows:
-        """Files of text: the types are those that reading them whole would find."""
+        """Text files, with the same types as when they are read in memory."""
         name, raw = self._fresh(), self._fresh()
         text = text_files(path, self._private)
         options = (
@@ -296,7 +296,7 @@ class DuckDb(Engine):
         return f"replace({text}, ',', '.')" if column.comma else text
 
     def _misfits(self, raw: str, column: TextColumn, kind: str) -> int:
-        """How many texts are not of a type."""
+        """The number of texts that do not fit a type."""
         text, number = self.quote(column.name), self._number(column)
         long = f" OR regexp_matches({number}, '{LONG}')" if kind == "DOUBLE" else ""
         found = self.query(
@@ -307,11 +307,11 @@ class DuckDb(Engine):
         return int(found["n"][0])
 
     def _fill(self, name: str, relation: Any) -> None:
-        """Keep rows; what does not fit memory is spilled, encrypted."""
+        """Store rows; what does not fit into memory is spilled, encrypted."""
         relation.create(name)
 
     def _described(self, name: str) -> Rows:
-        """The rows under a name, with values in one spelling: −0.0 is 0.0, and NaN is missing."""
+        """The rows under a name, with one form of each value: −0.0 is 0.0, and NaN is missing."""
         sample = self.query(f"SELECT * FROM {name} LIMIT 0")
         check_names([n for n in sample.columns if n != ROW])
         shown, schema, plain = [ROW], {}, True
@@ -319,7 +319,8 @@ class DuckDb(Engine):
             quoted = self.quote(column)
             if kind.is_nested() or kind == pl.Binary or kind == pl.Object:
                 raise InputError(
-                    f"Column '{column}' holds {kind}; use only numbers, texts, dates and times."
+                    f"Column '{column}' holds {kind}, but a table supports only numbers, texts, "
+                    "dates and times."
                 )
             if kind.is_float():
                 plain = False
@@ -339,7 +340,7 @@ class DuckDb(Engine):
         return Rows(self, view, schema)
 
     def _frames(self, rows: Rows) -> Iterator[pl.DataFrame]:
-        """The rows as frames; those of one part are together, in the order of their keys."""
+        """The rows as frames, each with whole parts, in the order of their keys."""
         names = [ROW, *rows.schema, *rows.hidden]
         if rows.before is not None and rows.function is not None:
             for frame in self._frames(rows.before):
@@ -360,7 +361,7 @@ class DuckDb(Engine):
             yield from _parts(held)
 
     def _batches(self, text: str) -> Iterator[pl.DataFrame]:
-        """The answer to a question, some rows at a time."""
+        """The result of a query, some rows at a time."""
         cursor = self.database.cursor()
         with _in_words():
             for batch in cursor.sql(text).to_arrow_reader(PART):
@@ -381,11 +382,11 @@ class DuckDb(Engine):
         hidden: Mapping[str, pl.DataType] | None = None,
         whole_parts: bool = False,
     ) -> Rows:
-        """The function is applied when the rows are asked for."""
+        """The function is applied when the rows are needed."""
         return Rows(self, "", dict(schema), dict(hidden or {}), before=rows, function=function)
 
     def _kept_table(self, frames: Iterator[pl.DataFrame], kinds: Mapping[str, pl.DataType]) -> str:
-        """Keep frames as a table; what does not fit memory is spilled, encrypted."""
+        """Store frames as a table; what does not fit into memory is spilled, encrypted."""
         import pyarrow
 
         schema = pl.DataFrame(schema=dict(kinds)).to_arrow().schema
@@ -395,7 +396,7 @@ class DuckDb(Engine):
             try:
                 for frame in frames:
                     yield from frame.select(list(kinds)).to_arrow().cast(schema).to_batches()
-            except BaseException as error:  # DuckDB would say only that there was one
+            except BaseException as error:  # DuckDB would hide which error it was
                 raised.append(error)
                 raise
 
@@ -432,7 +433,7 @@ class DuckDb(Engine):
         return Rows(self, view, dict(schema), dict(hidden))
 
     def _watched(self, frames: Iterator[pl.DataFrame], count: int) -> Iterator[pl.DataFrame]:
-        """Frames, each told when it is done."""
+        """The frames, with progress reported after each."""
         for number, frame in enumerate(frames):
             self.done((number + 1) / count)
             yield frame
@@ -490,14 +491,14 @@ class DuckDb(Engine):
 
 @dataclass(frozen=True)
 class DatabaseTable:
-    """What a query selects from a file of DuckDB; without one, the only table in it."""
+    """The rows of a query on a DuckDB file, or of its only table."""
 
     place: str
     query: str | None = None
 
     @contextlib.contextmanager
     def opened(self) -> Iterator[Any]:
-        """The rows as a relation, read while the block lasts."""
+        """The rows as a relation that is open during the block."""
         from shoal.errors import quoted
         from shoal.table.storage._sql import Duckdb, QueryFailed, database_file
 
@@ -509,7 +510,7 @@ class DatabaseTable:
                 query = 'SELECT * FROM "' + names[0].replace('"', '""') + '"'
             if query is None:
                 raise ReadError(
-                    f"State what to read from '{self.place}' with a query (--query); its tables "
+                    f"'{self.place}' needs a query that selects what to read (--query). Its tables "
                     f"are {quoted(names)}."
                 )
             yield database.relation(query)
@@ -524,7 +525,7 @@ def _quoted(name: str) -> str:
 
 
 def _partitions(files: Sequence[Path], base: Path) -> tuple[dict[str, str], str]:
-    """The columns that folders below a source stand for, and those above it to leave out."""
+    """The columns that folders below a source name, and those above it to leave out."""
     inside = {part for file in files for part in file.relative_to(base).parts[:-1]}
     keys, others = partition_kinds(inside), {*partition_kinds(base.absolute().parts)}
     import pyarrow.parquet as pq
@@ -532,14 +533,14 @@ def _partitions(files: Sequence[Path], base: Path) -> tuple[dict[str, str], str]
     if keys and others & {*keys, *pq.read_schema(files[0]).names}:
         raise ReadError(
             "A folder above the source is named like a column ('column=value'), so DuckDB would "
-            "put that value into every row; rename the folder."
+            "put that value into every row. Rename the folder."
         )
     without = ", ".join(map(_quoted, sorted(others)))
     return keys, f" EXCLUDE ({without})" if keys and others else ""
 
 
 def is_duckdb_file(source: Any) -> bool:
-    """Whether a source is a file of DuckDB, by its name or its URI."""
+    """Whether a source is a DuckDB file, by its name or URI."""
     text = os.fspath(source).lower() if isinstance(source, (str, os.PathLike)) else ""
     return text.startswith("duckdb://") or text.endswith((".duckdb", ".ddb"))
 
@@ -571,30 +572,30 @@ def _reader_of(given: Any) -> Any:
         )
         return pyarrow.RecordBatchReader.from_batches(schema, batches)
     raise InputError(
-        "The engine 'duckdb' takes a path, a DuckDB relation or a polars LazyFrame; got "
+        "The engine 'duckdb' reads a path, a DuckDB relation or a polars LazyFrame; got "
         f"{type(given).__name__}."
     )
 
 
 @contextlib.contextmanager
 def _in_words() -> Iterator[None]:
-    """What DuckDB raises, in a sentence that quotes no cell."""
+    """Replace errors of DuckDB with sentences that quote no cell."""
     import duckdb
 
     try:
         yield
     except duckdb.OutOfMemoryException:
         raise InputError(
-            "DuckDB needs more memory than its limit; raise 'memory_limit', or free disk space in "
+            "DuckDB needs more memory than its limit. Raise 'memory_limit', or free disk space in "
             "the folder 'temporary'. Nothing was written."
         ) from None
     except (duckdb.IOException, duckdb.InvalidInputException) as error:
         full = "No space left" in str(error)
         raise ReadError(
-            "The disk where DuckDB spills is full; free space there, or set 'temporary' to another "
-            "folder. Nothing was written."
+            "The disk to which DuckDB spills is full. Free space there, or set 'temporary' to a "
+            "folder on another disk. Nothing was written."
             if full
-            else "DuckDB cannot read the source: a file is missing, damaged or of another format."
+            else "DuckDB cannot read the source: a file is missing, damaged or in another format."
         ) from None
     except duckdb.Error as error:
         kind = type(error).__name__

@@ -1,9 +1,9 @@
-"""What an engine offers: rows that it holds, counted, sampled, mapped and written part by part.
+"""What an engine does with its rows: count, sample and map them, and write them in parts.
 
-An engine counts combinations, so everything that needs only counts gives what memory gives. What
-changes rows is a function of some rows of a frame. It gets them in the order of their keys, and a
-function that draws random numbers gets all rows of a part, so that a part that is done again, by
-whomever, draws the same numbers.
+An engine counts combinations, so everything that needs only counts has the same result as in
+memory. Rows are changed by functions of frames. A function gets some rows in the order of their
+keys. A function that draws random numbers gets all rows of a part, so it draws the same numbers
+if a part is processed again, on any machine.
 """
 
 from __future__ import annotations
@@ -29,31 +29,31 @@ from shoal.table.columns._frames import check_names as check_columns
 
 #: The private key of each row. It never reaches the public half of a release.
 ROW = "__shoal_row"
-#: So many keys follow each other in a part, and so many rows at most are in a function's hands.
+#: The number of consecutive keys in a part; a function gets at most so many rows at once.
 PART = 1 << 17
-#: What a column is called that a step leaves for the private half: of which group, from which row.
+#: Prefix of columns that a step adds for the private half, such as the group or source of a row.
 HIDDEN = "__shoal_"
-#: What the name of a column of the private half begins with that says whose row it is.
+#: Prefix of columns of the private half that state whose row it is.
 OWNER = "unit: "
 
-#: Rows as a frame, with their keys, as another frame. A function may say which columns it
-#: ``touches``, and whether it ``drops`` rows, so that what it leaves is asked for before it.
+#: Maps a frame of rows with their keys to another. It may state which columns it ``touches`` and
+#: whether it ``drops`` rows. Then columns that it does not touch can be counted before it runs.
 Function = Callable[[pl.DataFrame], pl.DataFrame]
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Rows that an engine holds under a name; a step gives new ones.
+    """Rows of an engine, which has them under a name; a step returns new ones.
 
-    ``schema`` are the columns that a release could have, ``hidden`` those that stay private: whose
-    row it is, and what steps leave for the private half.
+    ``schema`` has the columns that may be released. ``hidden`` has those that stay private: whose
+    row it is, and what steps add for the private half.
     """
 
     engine: Engine
     name: str
     schema: Mapping[str, pl.DataType]
     hidden: Mapping[str, pl.DataType] = field(default_factory=dict)
-    #: Where an engine applies functions only when rows are asked for: what they are applied to.
+    #: The rows that ``function`` is applied to, if the engine applies it only on demand.
     before: Rows | None = None
     function: Function | None = None
 
@@ -66,7 +66,7 @@ class Rows:
         return int(self.engine.counted(self, [])[_TIMES].sum())
 
     def repeats(self, columns: Sequence[str]) -> int | None:
-        """How many different values some columns have together, where they repeat; else None."""
+        """The number of different combinations of some columns; None if none repeats."""
         present = " AND ".join(f"{self.engine.quote(name)} IS NOT NULL" for name in columns)
         here = f"FROM {self.name} WHERE {present}"
         found = self.engine.query(
@@ -83,10 +83,10 @@ class Rows:
         released: bool = True,
         weight: str | None = None,
     ) -> Table:
-        """The combinations of some columns, each with how many rows have it.
+        """The combinations of some columns, each with its number of rows.
 
-        A column may be empty after masking, and not in a source. A ``weight`` is summed over the
-        rows of each combination, or where combinations are of persons, it is that of the person.
+        A column may be empty after masking, but not in a source. A ``weight`` is summed over the
+        rows of each combination; if the combinations include the person, it is the person's.
         """
         if not released and roles.unit_columns:
             refuse_unowned(self._gaps(roles.unit_columns), self.count())
@@ -99,7 +99,7 @@ class Rows:
             counted = counted.join(summed, on=columns, how="left", nulls_equal=True)
             roles = roles.replacing(weight=weight)
         cells = [_coded(series) for series in counted.drop(_TIMES)]
-        if not columns:  # every column that is counted is gone: all rows are alike
+        if not columns:  # no column is left, so all rows are equal
             cells, counted = [Column(pl.Series(ROW, [0]))], counted.select(pl.col(_TIMES).sum())
         table = Table.of_columns(cells).with_roles(roles, released=released)
         return table.tallied(counted[_TIMES].to_numpy())
@@ -123,7 +123,7 @@ class Rows:
         return int(found["n"][0])
 
     def sooner(self, columns: Sequence[str]) -> Rows:
-        """The same rows before functions that leave some columns as they are, and every row."""
+        """The same rows before functions that neither change these columns nor drop rows."""
         rows = self
         while rows.before is not None and not getattr(rows.function, "drops", True):
             if set(columns) & set(getattr(rows.function, "touches", columns)):
@@ -132,16 +132,16 @@ class Rows:
         return rows
 
     def crowds(self, columns: Sequence[str]) -> Table:
-        """The sizes of the classes of some columns, and nothing else of them."""
+        """The classes of some columns, known only by their sizes."""
         sizes, classes = self.histogram(columns)
         refuse_too_many(int(classes.sum()), columns)
         each = np.repeat(sizes, classes)
-        name = HIDDEN + "class"  # no column of the rows is called so
+        name = HIDDEN + "class"  # no column of the rows has this name
         numbers = pl.DataFrame({name: np.arange(len(each), dtype=np.int32)})
         return Table(numbers, Roles(quasi_identifiers=[name])).tallied(each)
 
     def histogram(self, columns: Sequence[str]) -> tuple[Integers, Integers]:
-        """The different sizes of the classes of some columns, and how many have each."""
+        """The different class sizes of some columns, and how many classes have each."""
         rows = self.engine.settled(self, columns)
         found = self.engine.query(
             "SELECT n, count(*) AS classes FROM (SELECT count(*) AS n FROM "
@@ -169,7 +169,7 @@ class Rows:
 
 
 def _coded(series: pl.Series) -> Column:
-    """A column that was counted; texts that an engine counted by number are not looked up."""
+    """A counted column; the codes of an engine for texts are used as they are."""
     if not isinstance(series.dtype, pl.Enum):
         return Column(series)
     levels = pl.Series(series.name, series.dtype.categories, dtype=pl.String)
@@ -180,51 +180,51 @@ def _coded(series: pl.Series) -> Column:
 
 
 _TIMES = "__shoal_times"
-#: How many combinations fit into a driver with a few gigabytes.
+#: The number of combinations that fit into a few gigabytes.
 MOST_COMBINATIONS = 20_000_000
 
 
 class TooManyCombinations(InputError):
-    """Combinations do not fit into the memory of the driver."""
+    """Combinations do not fit into memory."""
 
 
 def refuse_too_many(combinations: int, columns: Sequence[str]) -> None:
-    """Raise TooManyCombinations if combinations do not fit into the memory of the driver."""
+    """Raise TooManyCombinations if combinations do not fit into memory."""
     if combinations > MOST_COMBINATIONS:
         raise TooManyCombinations(
             f"The columns {quoted(columns)} have {combinations:,} different combinations, but at "
-            f"most {MOST_COMBINATIONS:,} fit into the memory of this machine; round or recode some "
-            "of them in an earlier step. Nothing was written."
+            f"most {MOST_COMBINATIONS:,} fit into memory. Round or recode some of these columns in "
+            "an earlier step. Nothing was written."
         )
 
 
 class Engine(ABC):
-    """Where rows are that do not fit memory, and what can be done with them there."""
+    """A database or cluster that processes rows that do not fit into memory."""
 
     name: ClassVar[str]
-    #: Told the share of what is under way that is done, where an engine knows it.
+    #: Called with the share of the current work that is done, if the engine knows it.
     progress: Callable[[float], None] | None = None
 
     def done(self, share: float) -> None:
-        """Say that a share of what is under way is done."""
+        """Report the share of the current work that is done."""
         if self.progress is not None:
             self.progress(share)
 
     @abstractmethod
     def query(self, text: str) -> pl.DataFrame:
-        """A small answer to a question in SQL."""
+        """The small result of an SQL query."""
 
     @abstractmethod
     def view(self, text: str) -> str:
-        """A name for the answer to a question in SQL, which is asked when it is needed."""
+        """A name for the result of an SQL query, which runs when it is needed."""
 
     @abstractmethod
     def quote(self, name: str) -> str:
-        """The name of a column as SQL has it."""
+        """The name of a column, quoted for SQL."""
 
     @abstractmethod
     def source(self, given: Any) -> Rows:
-        """The rows of a path, a frame or a relation, with keys that stay what they are."""
+        """The rows of a path, a frame or a relation, with keys that do not change."""
 
     @abstractmethod
     def mapped(
@@ -236,7 +236,7 @@ class Engine(ABC):
         hidden: Mapping[str, pl.DataType] | None = None,
         whole_parts: bool = False,
     ) -> Rows:
-        """What a function makes of the rows."""
+        """The rows that a function returns for these rows."""
 
     @abstractmethod
     def chunked(
@@ -247,34 +247,34 @@ class Engine(ABC):
         schema: Mapping[str, pl.DataType],
         hidden: Mapping[str, pl.DataType],
     ) -> Rows:
-        """What a function makes of all rows of each chunk; ``chunk_of`` adds their numbers."""
+        """The rows that a function returns for each chunk; ``chunk_of`` adds the chunk numbers."""
 
     @abstractmethod
     def write(self, rows: Rows, place: Path, order: SecretStream, parts: int) -> None:
-        """Write the rows as files of Parquet into ``place``, each row where its key's hash says.
+        """Write the rows as Parquet files into ``place``, in the order of the hashes of their keys.
 
-        The columns of the release go to ``place/public``, the key and what is hidden to
+        The columns of the release go to ``place/public``. The keys and hidden columns go to
         ``place/private``, in the same order.
         """
 
     @abstractmethod
     def read(self, files: Sequence[Path]) -> Rows:
-        """Rows that were written as files of Parquet."""
+        """The rows of Parquet files."""
 
     @abstractmethod
     def given_back(self, files: Sequence[Path]) -> Any:
-        """Files of a release as what came in: a relation, a frame of a cluster, a path."""
+        """Files of a release in the type of the input: a relation, a frame of a cluster, a path."""
 
     @abstractmethod
     def picked(self, rows: Rows, among: pl.DataFrame) -> pl.DataFrame:
-        """The rows whose values are in a frame of few rows, such as some keys, as a frame."""
+        """A frame of the rows whose values occur in a small frame, such as one of keys."""
 
     @abstractmethod
     def close(self) -> None:
-        """Let everything go, and remove what was spilled."""
+        """Release all resources, and remove spilled data."""
 
     def counted(self, rows: Rows, columns: Sequence[str]) -> pl.DataFrame:
-        """The combinations of some columns with the number of rows that have each."""
+        """The combinations of some columns with their numbers of rows."""
         names = rows._listed(columns)
         head, group = (f"{names}, ", f" GROUP BY {names}") if columns else ("", "")
         found = self.query(f"SELECT {head}count(*) AS {_TIMES} FROM {rows.name}{group}")
@@ -283,7 +283,7 @@ class Engine(ABC):
     def weighed(
         self, rows: Rows, columns: Sequence[str], weight: str, *, once: bool
     ) -> pl.DataFrame:
-        """The combinations of some columns with their weight; missing where that of a row is."""
+        """The combinations of some columns with their weight; missing if a row has none."""
         rows = self.settled(rows, [*columns, weight])
         names, value = rows._listed(columns), self.quote(weight)
         total = f"{'max' if once else 'sum'}(CAST({value} AS DOUBLE))"
@@ -293,8 +293,8 @@ class Engine(ABC):
         )
         return found.cast(rows.kinds(columns))
 
-    def beside(self, rows: Rows, others: Rows, columns: Sequence[str]) -> Rows:
-        """The rows with some columns of others that have the same keys."""
+    def joined(self, rows: Rows, others: Rows, columns: Sequence[str]) -> Rows:
+        """The rows with some columns of other rows that have the same keys."""
         more = ", ".join(f"b.{self.quote(name)}" for name in columns)
         name = self.view(
             f"SELECT a.*, {more} FROM {rows.name} AS a JOIN {others.name} AS b ON a.{ROW} = b.{ROW}"
@@ -304,7 +304,7 @@ class Engine(ABC):
     def outcomes(
         self, rows: Rows, written: Rows, private: Rows, columns: Sequence[str]
     ) -> dict[str, pl.DataFrame]:
-        """What each value was released as: ``was``, ``now``, whether it is ``gone``, ``times``."""
+        """The released value of each value: ``was``, ``now``, whether it is ``gone``, ``times``."""
         if not columns:
             return {}
         shown, sets = [], []
@@ -339,7 +339,7 @@ class Engine(ABC):
         }
 
     def settled(self, rows: Rows, columns: Sequence[str]) -> Rows:
-        """The rows as SQL can ask about them, at least with some columns."""
+        """The rows in a form that SQL can query, with at least these columns."""
         return rows
 
     def ranges(self, rows: Rows, by: Sequence[str], column: str) -> pl.DataFrame:
@@ -352,14 +352,14 @@ class Engine(ABC):
         )
 
     def sample(self, rows: Rows, number: int, order: SecretStream, total: int) -> pl.DataFrame:
-        """About so many rows, those with the least keyed hashes, with their keys."""
+        """About ``number`` rows, those with the smallest keyed hashes, with their keys."""
         from shoal.engines.steps._functions import Below
 
         share = 1 << 64 if number >= total else int((1 << 64) * (number / total))
         return self.drawn(rows, Below(order.key_hex, share)).sort(ROW)
 
     def drawn(self, rows: Rows, chosen: Function) -> pl.DataFrame:
-        """The rows that a function of keys keeps, which are few, with their keys."""
+        """The few rows that a function of keys keeps, with their keys."""
         if rows.before is not None or rows.hidden:
             return self.collected(self.mapped(rows, chosen, rows.schema, hidden=rows.hidden))
         bare = replace(rows, schema={})
@@ -379,7 +379,7 @@ class Engine(ABC):
         self.close()
 
 
-#: With less neither DuckDB nor Spark starts.
+#: With less memory, neither DuckDB nor Spark starts.
 _LEAST_MEMORY = 450_000_000
 
 
@@ -387,25 +387,25 @@ def memory_of(limit: str) -> int:
     """The bytes of a memory limit; InputError if it is not one, or too small."""
     found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmgt])(i?)b?", limit.strip().lower())
     if found is None:
-        raise InputError(f"'{limit}' is not a memory limit; write it as '2GB' or '500MB'.")
+        raise InputError(f"'{limit}' is not a memory limit. Write it as '2GB' or '500MB'.")
     unit = 1024 if found[3] else 1000
     count = int(float(found[1]) * unit ** ("kmgt".index(found[2]) + 1))
     if count < _LEAST_MEMORY:
-        raise InputError(f"The memory limit '{limit}' is too small; set it to at least 500MB.")
+        raise InputError(f"The memory limit '{limit}' is too small. Set it to at least 500MB.")
     return count
 
 
 def _used_up() -> InputError:
     return InputError(
-        "The memory of this machine is used up; set a smaller 'memory_limit' under [engine], or "
-        "round or recode columns in an earlier step, so that there are fewer combinations. "
-        "Nothing was written."
+        "This machine is out of memory. Set a smaller 'memory_limit' under [engine], or round or "
+        "recode columns in an earlier step, so that there are fewer combinations. Nothing was "
+        "written."
     )
 
 
 @contextlib.contextmanager
 def in_one_sentence() -> Iterator[None]:
-    """Report a full disk or memory as an error that states what to do."""
+    """Report a full disk or full memory as an error that says what to do."""
     try:
         yield
     except MemoryError:
@@ -416,8 +416,8 @@ def in_one_sentence() -> Iterator[None]:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             raise
         raise ReleaseError(
-            "The disk where the release is made is full; free space there, or set 'temporary' "
-            "under [engine] to another folder. Nothing was written."
+            "The disk where the release is made is full. Free space there, or set 'temporary' "
+            "under [engine] to a folder on another disk. Nothing was written."
         ) from None
 
 
@@ -427,35 +427,35 @@ def roles_on(roles: Roles, columns: Sequence[str]) -> Roles:
 
 
 def as_table(frame: pl.DataFrame, roles: Roles) -> Table:
-    """Rows of an engine as a table of their own, with their keys."""
+    """Rows of an engine as a table in memory, with their keys."""
     shown = frame.drop([name for name in frame.columns if name.startswith(HIDDEN)])
     table = Table(shown).with_roles(roles_on(roles, shown.columns), released=True)
     return table.on_record(np.array(frame[ROW].to_numpy(), np.int64), ())
 
 
 def as_frame(table: Table) -> pl.DataFrame:
-    """The rows of a table with their keys, as an engine takes them."""
+    """The rows of a table with their keys, as an engine expects them."""
     frame: pl.DataFrame = table.frame
     return frame.with_columns(pl.Series(ROW, np.array(table.row_key)))
 
 
 def check_names(columns: Sequence[str]) -> None:
-    """Raise InputError if a column has a name that the engine needs itself."""
-    check_columns(list(columns))
+    """Raise InputError if a column has a name that an engine does not support."""
+    check_columns(columns, "The source")
     if "*" in columns:
         raise InputError(
-            "A column is called '*', which means all columns here; rename it, or use the engine "
-            "'memory'."
+            "A column has the name '*', which means all columns in SQL. Rename it, or use the "
+            "engine 'memory'."
         )
     taken = [name for name in columns if name.startswith(HIDDEN)]
     if taken:
         raise InputError(
-            f"A column is called '{taken[0]}', but names that begin with '{HIDDEN}' are reserved; "
-            "rename it."
+            f"A column has the name '{taken[0]}', but names that begin with '{HIDDEN}' are "
+            "reserved. Rename it."
         )
     folded = [name.casefold() for name in columns]
     if len(set(folded)) < len(folded):
         raise InputError(
-            "Two column names differ only in upper and lower case; DuckDB and Spark treat them as "
-            "one. Rename them, or use the engine 'memory'."
+            "Two column names differ only in upper and lower case. DuckDB and Spark treat them as "
+            "one name. Rename them, or use the engine 'memory'."
         )

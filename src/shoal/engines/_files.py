@@ -1,9 +1,8 @@
 """Files for an engine: which are data, how text is written, and the types of its columns.
 
-Of a folder those files count that no program hides or has not finished, as Spark has it. The first
-records of text are read as memory reads them. What they tell of a column is then asked of all
-records in SQL, by the same patterns, and where it does not hold the next wider type is tried: an
-integer, a number, a text.
+As in Spark, files that are hidden or unfinished do not count. The first records of text files are
+read as in memory, which suggests a type for each column. SQL then checks all records with the same
+patterns. If a type does not fit, the next wider one is tried: an integer, a number, a text.
 """
 
 from __future__ import annotations
@@ -25,14 +24,14 @@ from shoal.table.storage._records import detected_delimiter, title_lines
 from shoal.table.storage._text import Text
 from shoal.table.storage.inference._missing import DEFAULT_MISSING
 
-#: What Hive writes for a missing value, and a number as it is written without need to choose.
+#: What Hive writes for a missing value, and the canonical form of a number.
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 _CANONICAL = re.compile(r"0|-?[1-9][0-9]*|-?(0|[1-9][0-9]*)[.][0-9]+")
 ENDINGS = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 _FIRST = 20_000
 _HEAD = 1 << 16
 _DIGITS = "(0|[1-9][0-9]*)"
-#: Each type in SQL, with the pattern that a text of it has.
+#: Each SQL type, with the pattern of its texts.
 PATTERNS = {
     "BIGINT": f"^ *-?{_DIGITS} *$",
     "DOUBLE": f"^ *-?({_DIGITS}([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]+)? *$",
@@ -54,7 +53,7 @@ _LADDERS = {
     "datetime": ("TIMESTAMP",),
     "empty": tuple(kind for kind in PATTERNS if kind != "STRING"),
 }
-#: What an engine does not do when it reads text; encodings and marks are compared.
+#: Read options that an engine does not support; encodings and delimiters are compared.
 _BY_MEMORY = (
     *("thousands", "missing_values", "only_missing_values", "header", "skip_lines", "date_formats"),
 )
@@ -62,14 +61,14 @@ _BY_MEMORY = (
 
 @dataclass(frozen=True)
 class TextColumn:
-    """A column of text files: the types that it may have, and whether numbers have a comma."""
+    """A column of text files: its possible types, and whether numbers have a decimal comma."""
 
     name: str
     ladder: tuple[str, ...]
     comma: bool = False
 
     def kind(self, misfits: Callable[[str], int]) -> str | None:
-        """The first type that all texts have, by how many do not; None for text."""
+        """The first type that fits all texts; None for text. ``misfits`` counts unfitting ones."""
         found = next((kind for kind in self.ladder if misfits(kind) == 0), None)
         if found is None and self.ladder and misfits("STRING") == 0:
             raise _spelled_otherwise([self.name])
@@ -78,7 +77,7 @@ class TextColumn:
 
 @dataclass(frozen=True)
 class TextFiles:
-    """Files of text that are written alike."""
+    """Text files with the same format."""
 
     files: tuple[Path, ...]
     delimiter: str
@@ -94,7 +93,7 @@ def is_text(path: Path) -> bool:
 
 
 def parquet_files(path: Path) -> list[Path]:
-    """A file of Parquet, or those of a folder."""
+    """A Parquet file, or those of a folder."""
     return _found(path, (".parquet",)) if path.is_dir() else [path]
 
 
@@ -113,19 +112,19 @@ def _is_hidden(name: str) -> bool:
 
 
 def check_parquet(files: Sequence[Path]) -> None:
-    """Raise ReadError for a file that is not Parquet, or has other types than one before."""
+    """Raise ReadError for a file that is not Parquet, or whose types differ from other files."""
     import pyarrow
     import pyarrow.parquet as pq
 
     known: dict[str, tuple[str, Path]] = {}
     for file in files:
         if not file.exists():
-            raise ReadError(f"There is no file '{file}'; check its name and the current folder.")
+            raise ReadError(f"There is no file '{file}'. Check its name and the current folder.")
         try:
             schema = pq.read_schema(file)
         except (pyarrow.ArrowException, OSError):
             raise ReadError(
-                f"'{file.name}' cannot be read as Parquet: it is damaged or of another format."
+                f"'{file.name}' cannot be read as Parquet: it is damaged or has another format."
             ) from None
         for column in schema:
             kind = _sort_of(column.type)
@@ -133,12 +132,12 @@ def check_parquet(files: Sequence[Path]) -> None:
             if kind != first:
                 raise ReadError(
                     f"Column '{column.name}' holds {first} in '{where.name}' and {kind} in "
-                    f"'{file.name}'; all files of a folder form one table and need the same types."
+                    f"'{file.name}'. All files of a folder form one table and need the same types."
                 )
 
 
 def _sort_of(kind: Any) -> str:
-    """What a type of Arrow holds, as far as types may differ between files."""
+    """What an Arrow type holds; types that hold the same may differ between files."""
     import pyarrow.types as of
 
     if of.is_integer(kind) or of.is_floating(kind) or of.is_decimal(kind):
@@ -149,10 +148,9 @@ def _sort_of(kind: Any) -> str:
 
 
 def partition_kinds(folders: Iterable[str]) -> dict[str, str]:
-    """The columns that names of folders such as 'year=2026' stand for, with their types in SQL.
+    """The columns in names of folders, such as 'year=2026', with their SQL types.
 
-    A value is a number only where all of its column are, each in the one way of writing it: '01'
-    is a text.
+    A column has numbers only if all its values are numbers in canonical form: '01' is a text.
     """
     found: dict[str, set[str]] = {}
     for name in folders:
@@ -171,14 +169,14 @@ def _number_kind(values: set[str]) -> str:
 
 
 def text_files(path: Path, scratch: Path) -> TextFiles:
-    """How the files are written; ReadError where they differ or are not text in UTF-8."""
+    """The format of text files; ReadError if they differ or are not UTF-8 text."""
     files = _found(path, ENDINGS) if path.is_dir() else [path]
     rows, delimiter = _first_records(files[0])
     for other in files[1:]:
         records, mark = _first_records(other, 1)
         if (records, mark) != (rows[:1], delimiter):
             raise ReadError(
-                f"The first lines of '{files[0].name}' and '{other.name}' differ; all files of a "
+                f"The first lines of '{files[0].name}' and '{other.name}' differ. All files of a "
                 "folder form one table and need the same columns."
             )
     written = io.StringIO()
@@ -209,8 +207,8 @@ def text_files(path: Path, scratch: Path) -> TextFiles:
 
 def _around_the_table(path: Path) -> ReadError:
     return ReadError(
-        f"'{path.name}' has lines above its column names, or columns without a name, which an "
-        "engine cannot skip; use the engine 'memory', or fix the file."
+        f"'{path.name}' has lines above its column names, or columns without a name. An engine "
+        "cannot skip them. Use the engine 'memory', or fix the file."
     )
 
 
@@ -218,7 +216,7 @@ def _spelled_otherwise(names: Sequence[str]) -> ReadError:
     where = f" of {quoted(names)}" if names else ""
     return ReadError(
         f"Numbers or dates{where} have a format that an engine cannot read, such as 1.234,5 or "
-        "31.12.1999; use the engine 'memory', or convert the table to Parquet."
+        "31.12.1999. Use the engine 'memory', or convert the table to Parquet."
     )
 
 
@@ -237,7 +235,7 @@ def other_reading(path: Path, known: ReadOptions) -> list[str]:
 def check_records(path: Path, delimiter: str, width: int) -> int:
     """The number of records in a text file; ReadError if one is malformed.
 
-    After a quote that is not closed, other records would be taken for a cell.
+    After a quote that is not closed, other records would be read as part of a cell.
     """
     records = -1
     try:
@@ -249,14 +247,14 @@ def check_records(path: Path, delimiter: str, width: int) -> int:
     except (OSError, UnicodeDecodeError, csv.Error, EOFError):
         raise ReadError(
             f"Record {records + 2:,} of '{path.name}' is not valid CSV with {width} columns: a "
-            "quote is not closed, or there is a field too many or too few. Fix it."
+            "quote is not closed, or the record has too many or too few fields. Fix the file."
         ) from None
     return records
 
 
 def _first_records(path: Path, count: int = _FIRST) -> tuple[list[list[str]], str]:
     if not path.exists():
-        raise ReadError(f"There is no file '{path}'; check its name and the current folder.")
+        raise ReadError(f"There is no file '{path}'. Check its name and the current folder.")
     try:
         with _opened(path) as file:
             head = Text(file.read(_HEAD).encode())
@@ -268,7 +266,7 @@ def _first_records(path: Path, count: int = _FIRST) -> tuple[list[list[str]], st
             return list(itertools.islice(lines, count)), delimiter
     except (OSError, UnicodeDecodeError, csv.Error, EOFError):
         raise ReadError(
-            f"'{path.name}' cannot be read as CSV in UTF-8; convert it to Parquet, or use the "
+            f"'{path.name}' cannot be read as CSV in UTF-8. Convert it to Parquet, or use the "
             "engine 'memory'."
         ) from None
 
@@ -280,5 +278,5 @@ def _opened(path: Path) -> IO[str]:
 
 
 def listed(texts: Sequence[str]) -> str:
-    """Texts as SQL lists them."""
+    """Texts as an SQL list."""
     return ", ".join("'" + text.replace("'", "''") + "'" for text in texts)

@@ -1,9 +1,9 @@
-"""Risk and utility of a release that an engine holds.
+"""Risk and utility of a release on an engine.
 
-What follows from classes is counted over all rows, and so are the distributions of columns. What
-needs single records is measured on a sample of persons. Links are sought among all released
-records, whoever is in the sample. Which persons are in it depends on the secret order of the
-release, so whoever has the private half measures the same ones again.
+Measures of classes and of the distributions of columns are counted over all rows. Measures that
+need single records use a sample of persons, but their links are sought among all released records.
+The sample depends only on the secret order of the release, so anyone with the private half measures
+the same persons again.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ from shoal.workflow import Assessment, Claim, Limit
 from shoal.workflow._assess import assess_release
 from shoal.workflow._require import discover_all_measures, make_claim
 
-#: So many rows are looked at where single records must be.
+#: The number of rows for measures that need single records.
 SAMPLED = 100_000
 #: Distributions of columns, counted over all rows.
 BY_COLUMN = ("total_variation", "chi_square", "cramers_v", "suppressed_cells")
-#: What compares classes before and after, counted over all rows.
+#: Measures that compare classes before and after, counted over all rows.
 BY_CLASSES = ("suppressed_records", "discernibility", "average_class_size")
-#: What needs the combinations themselves, and not only the sizes of classes.
+#: Measures that need the combinations themselves, not only the sizes of classes.
 OF_COMBINATIONS = ("singling_out", "suda")
 #: Measured on a sample of persons.
 ON_A_SAMPLE = (
@@ -49,34 +49,34 @@ ON_A_SAMPLE = (
     "regression_performance propensity wasserstein variance_ratio scaled_deviation sse_sst "
     "correlation_difference mutual_information_loss"
 ).split()
-#: What a release says of itself, besides what follows from its classes.
+#: Measures that a release states in addition to those that follow from its classes.
 _OF_A_RELEASE = (
     "distance_linkage attribute_inference unchanged_records normalized_certainty_penalty "
     "predictive_performance total_variation suppressed_cells"
 ).split()
-#: What a release that is a sample says besides.
+#: Additional measures of a release that is a sample.
 _OF_A_SAMPLE = ["certainty", "journalist_risk"]
-#: So many pairs of a person and a group of equal records are compared at most.
+#: The largest number of pairs of a person and a group of equal records that are compared.
 _MOST_COMPARED = 5_000_000_000
 _FEWEST_LINKED = 500
-#: The spread of a value is seen in so many groups of persons (Student's t for 95 %).
+#: The number of groups of persons that show the spread of a value (Student's t for 95 %).
 _GROUPS, _STUDENT = 10, 2.262
-#: A column with more values than this is known to an intruder from the sample alone.
+#: If a column has more values than this, the intruder knows only those of the sample.
 _MOST_KNOWN = 1_000_000
-_UNSAID = "it needs all single records at once, but an engine only has a sample of them"
+_NO_RECORDS = "it needs all single records at once, but an engine only has a sample of them"
 
 
 def check_limit(limit: Limit) -> None:
-    """Raise InputError, before anything starts, for a measure that an engine does not take."""
+    """Raise InputError, before anything starts, for a measure that an engine does not support."""
     if not (limit.info.by_counts or limit.measure in ON_A_SAMPLE):
         raise InputError(
-            f"The requirement '{limit.key}' cannot be measured on an engine: {_UNSAID}. Leave it "
-            "out, or use the engine 'memory'."
+            f"The requirement '{limit.key}' cannot be measured on an engine: {_NO_RECORDS}. Leave "
+            "it out, or use the engine 'memory'."
         )
     if limit.options.get("mode") == "univariate":
         raise InputError(
             f"The requirement '{limit.key}' with mode = 'univariate' cannot be measured on an "
-            "engine: it asks which record a value belongs to. Choose the mode 'multivariate', or "
+            "engine: it depends on which record a value belongs to. Use mode 'multivariate', or "
             "use the engine 'memory'."
         )
     if limit.options.get("attack", "model") != "model":
@@ -89,10 +89,10 @@ def check_limit(limit: Limit) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """An original and its release, both held by an engine.
+    """An original and its release, both on an engine.
 
-    ``before`` and ``after`` are their combinations with counts, ``order`` is the secret order of
-    the released rows. ``total`` rows are in the original.
+    ``before`` and ``after`` are their combinations with counts. ``order`` is the secret order of
+    the released rows. ``total`` is the number of rows of the original.
     """
 
     rows: Rows
@@ -105,22 +105,19 @@ class Comparison:
     order: SecretStream
     before: Table
     after: Table
-    #: The rows that a sample was drawn from, where nothing changed their classes afterwards.
+    #: The rows that a sample was drawn from, if no later step changed their classes.
     population: Rows | None = None
 
-    # -- what is asked
+    # -- claims and assessments
 
     def claim(self, limit: Limit) -> Claim:
-        """Whether a limit holds; on a sample the unfavourable end of the interval decides."""
+        """Whether a limit holds; on a sample, the worse end of the interval decides."""
         if limit.info.by_counts and not limit.info.needs_original:
             return make_claim(limit, self.after, None)
         found = self.measured(limit.measure, limit.options)
-        bound = "at most" if limit.at_most is not None else "at least"
-        sentence = f"the {limit.info.title} must be {bound} {limit.threshold:g} and is "
-        sentence += f"{found.value:.4g}"
-        judged = found.value
+        sentence, decisive = limit.sentence(found.value), found.value
         if "sampled_persons" in found.details:
-            judged = self._safe_end(limit, found)
+            decisive = self._safe_end(limit, found)
             low, high = found.interval or (math.nan, math.nan)
             sentence += (
                 f" on a sample of {found.details['sampled_persons']:,} persons (95 % {low:.4g} to "
@@ -129,22 +126,24 @@ class Comparison:
         return Claim(
             limit,
             found.value,
-            limit.accepts(judged),
+            limit.accepts(decisive),
             sentence,
             int(found.details.get("persons", self.after.records)),
             sampled=found.details.get("sampled_persons"),
         )
 
     def _safe_end(self, limit: Limit, found: Measurement) -> float:
-        """The end of the interval that is nearer to breaking the limit; nothing is beyond it."""
+        """The worse end of the interval; infinitely bad if there is no interval."""
         if found.interval is None:
             return math.inf if limit.at_most is not None else -math.inf
         return found.interval[1] if limit.at_most is not None else found.interval[0]
 
     def assessment(
-        self, wanted: Sequence[str] | None = None, tell: Callable[[str, float], None] | None = None
+        self,
+        wanted: Sequence[str] | None = None,
+        notify: Callable[[str, float], None] | None = None,
     ) -> Assessment:
-        """What classes say, and besides it the wanted measures; those of a release without."""
+        """An assessment by classes and by the wanted measures (default: those of a release)."""
         found = _assessed(self.after, self.before.roles)
         taken, left, failed = dict(found.measurements), dict(found.left_out), dict(found.failed)
         names = list(_OF_A_RELEASE if wanted is None else wanted)
@@ -154,9 +153,9 @@ class Comparison:
         for number, name in enumerate(names):
             if name in taken:
                 continue
-            if tell is not None:
+            if notify is not None:
                 title = discover_all_measures()[name].title
-                tell(f"Measuring: {title}", number / len(names))
+                notify(f"Measuring: {title}", number / len(names))
             left.pop(name, None)
             if (reason := self._reason_to_leave_out(discover_all_measures()[name])) is not None:
                 left[name] = reason
@@ -191,17 +190,17 @@ class Comparison:
 
     def _reason_to_leave_out(self, info: MeasureInfo) -> str | None:
         if info.sensitive and not self.roles.sensitive:
-            return "it is about sensitive columns; declare them in the roles"
+            return "it needs sensitive columns; declare them in the roles"
         if info.target and self.roles.target is None:
-            return "it is about a target; declare it in the roles"
+            return "it needs a target; declare it in the roles"
         if info.name in _OF_A_SAMPLE and self.population is not None:
             return None
         if info.name not in (*BY_COLUMN, *BY_CLASSES, *OF_COMBINATIONS, *ON_A_SAMPLE):
-            return _UNSAID
+            return _NO_RECORDS
         return None
 
     def measured(self, name: str, options: Mapping[str, Any]) -> Measurement:
-        """A measure that compares: counted over all rows where counts are enough."""
+        """A measure that compares, counted over all rows if counts are enough."""
         info = discover_all_measures()[name]
         if name in BY_COLUMN:
             return self._by_column(info, options)
@@ -222,7 +221,7 @@ class Comparison:
     # -- by counts
 
     def _of_combinations(self, info: MeasureInfo, options: Mapping[str, Any]) -> Measurement:
-        """A measure of all combinations before and after, each as often as it is there."""
+        """A measure of all combinations before and after, each with its count."""
         self._check_combinations()
         found = info.take(self.before, self.after, **options)
         return self._read_in_full(found, found.details.get("known"))
@@ -235,7 +234,7 @@ class Comparison:
             raise DoesNotApply("There are too many combinations to look at one by one.")
 
     def _read_in_full(self, found: Measurement, known: Sequence[str] | None) -> Measurement:
-        """The measurement, if every column took part; memory reads more by comparing records."""
+        """The measurement if it used every column; otherwise raises DoesNotApply."""
         quasi = [n for n in self.roles.quasi_identifiers if n in self.written.columns]
         unread = [] if known is None else [name for name in quasi if name not in known]
         if unread:
@@ -246,7 +245,7 @@ class Comparison:
         return found
 
     def _of_a_sample(self, name: str) -> Measurement:
-        """What the classes say that a sample was drawn from: 1/F, or f/F who are in it."""
+        """The risk by the classes F that a sample was drawn from: 1/F, or f/F for its members."""
         assert self.population is not None
         quasi = [n for n in self.roles.quasi_identifiers if n in self.after.columns]
         names = [*quasi, *self.roles.unit_columns]
@@ -267,7 +266,7 @@ class Comparison:
         return {}
 
     def column(self, name: str) -> tuple[Table, Table | None]:
-        """A column before and after, each value with its count; TooManyCombinations."""
+        """A column before and after, each value with its count; may raise TooManyCombinations."""
         if name not in self._columns:
             own = roles_on(self.roles, [name])
             before = self.rows.tally([name], own)
@@ -276,7 +275,7 @@ class Comparison:
         return self._columns[name]
 
     def _by_column(self, info: MeasureInfo, options: Mapping[str, Any]) -> Measurement:
-        """The measure of each column by itself, put together as it is over columns."""
+        """The measure of each column, combined into one."""
         asked = options.get("columns")
         names = [n for n in self.rows.columns if n not in self.roles.withheld]
         names = [n for n in names if asked is None or n in asked]
@@ -303,7 +302,7 @@ class Comparison:
         weights: dict[str, int],
         unheld: Sequence[str],
     ) -> Measurement:
-        """Columns with more values than fit are taken from the sample, and it says so."""
+        """Columns with too many values to count are measured on the sample, with a warning."""
         original, released = self.sample
         for name in unheld:
             if info.name == "suppressed_cells":
@@ -316,20 +315,20 @@ class Comparison:
             weights[name] = original.records - original.missing_count(name)
         whole = _together(info, found, weights)
         warning = (
-            f"{len(unheld)} of {len(found)} columns have more values than fit, and were taken from "
-            f"a sample of {original.person_count:,} persons."
+            f"{len(unheld)} of {len(found)} columns have too many values to count, so they were "
+            f"measured on a sample of {original.person_count:,} persons."
         )
         return replace(whole, warnings=(*whole.warnings, warning))
 
     def _pair_of(self, name: str) -> tuple[Table, Table]:
-        """A column before and after; in pairs of values where it was made coarser."""
+        """A column before and after; as pairs of values if it was made coarser."""
         before, after = self.column(name)
         if after is None:
             return before, Table(pl.DataFrame({"": [0]})).tallied(np.array([self.after.records]))
         if not released_text(before, after, name):
             return before, after
         if not self._lost_cells(before, after, name):
-            return after, after  # at the released level nothing moved
+            return after, after  # nothing changed at the released level
         frame = self._outcomes[name]
         times, gone = frame["times"].to_numpy(), frame["gone"].to_numpy()
         keys = np.arange(len(frame))
@@ -340,13 +339,13 @@ class Comparison:
         return original, released.paired(original, keys[~gone])
 
     def _lost_cells(self, before: Table, after: Table, name: str) -> bool:
-        """Whether rows or cells were taken out, so that it matters of which values they were."""
+        """Whether rows or cells were removed, so that it matters which values they had."""
         cells = before.records - before.missing_count(name)
         return cells != after.records - after.records_at(empty_cells(before, after, name))
 
     @cached_property
     def _outcomes(self) -> dict[str, pl.DataFrame]:
-        """What the values of each column that was made coarser were released as, with counts."""
+        """The released value of each value of the columns that were made coarser, with counts."""
         names = []
         for name in self.written.schema:
             if name in self.roles.withheld or name not in self.rows.schema:
@@ -369,7 +368,7 @@ class Comparison:
 
     @cached_property
     def sample(self) -> tuple[Table, Table]:
-        """Some persons of the original, and what was released of them."""
+        """Some persons of the original, and their released rows."""
         if self.roles.unit_columns:
             original, released, keys = self._sampled_persons()
         else:
@@ -379,7 +378,7 @@ class Comparison:
         return before, after.paired(before, keys)
 
     def _sampled_rows(self) -> tuple[pl.DataFrame, pl.DataFrame, Integers]:
-        """The rows whose hash in the order of the release is least: the first ones of a part."""
+        """The rows with the smallest hashes in the order of the release."""
         bound = int((1 << 64) * (SAMPLED / self.total)) if self.is_sampled else 1 << 64
         original = self.rows.engine.drawn(self.rows, Below(self.order.key_hex, bound, "row-order"))
         shown, found = [], []
@@ -396,7 +395,7 @@ class Comparison:
         return original, frame.with_columns(pl.Series(ROW, keys)), keys
 
     def _sampled_persons(self) -> tuple[pl.DataFrame, pl.DataFrame, Integers]:
-        """All rows of some persons, who are chosen by a hash of their place among all."""
+        """All rows of some persons, chosen by a hash of their number."""
         engine, unit = self.rows.engine, list(self.roles.unit_columns)
         owners = self.rows.tally(unit, Roles()).frame.sort(unit)
         wanted = max(1, min(len(owners), round(len(owners) * SAMPLED / self.total)))
@@ -430,7 +429,7 @@ class Comparison:
     def _interval(
         self, info: MeasureInfo, options: Mapping[str, Any], value: float
     ) -> tuple[float, float] | None:
-        """A 95 % interval from what groups of persons give by themselves; None where they fail."""
+        """A 95 % interval from the values of groups of persons; None if a group has no value."""
         original, released = self.sample
         lots = self.order.keyed_hash(np.arange(original.person_count), "groups") % _GROUPS
         of_row = lots[original.persons]
@@ -469,7 +468,7 @@ class Comparison:
         return self._said_of_sample(found, len(persons))
 
     def _joined(self, info: MeasureInfo, options: Mapping[str, Any]) -> Measurement:
-        """Persons of the sample, sought in two sources among all released records."""
+        """Persons of the sample, with two sources linked among all released records."""
         self._check_combinations()
         original, _ = self.sample
         found: Measurement = info.function(original, self.after, **options)
@@ -479,9 +478,9 @@ class Comparison:
         return found if persons == self.total else self._said_of_sample(found, persons)
 
     def _everybody(self, original: Table, names: Sequence[str]) -> Table:
-        """The sample, and below it rows with every value that the original has in some columns.
+        """The sample, followed by rows with every value that the original has in some columns.
 
-        So an intruder knows all values, and the range of numbers is that of all.
+        So the intruder knows all values and the whole range of numbers.
         """
         values = {}
         for name in names:
@@ -512,11 +511,11 @@ class Comparison:
         return table.owned_by(np.append(original.persons, strangers))
 
     def _all_records(self, released: Table, names: Sequence[str]) -> Table:
-        """The released rows of the sample, and below them all others, counted."""
+        """The released rows of the sample, followed by all others with their counts."""
         absent = [name for name in names if name not in self.after.columns]
         if absent:
             raise DoesNotApply(
-                "There are too many classes to keep in memory, so links among them are not sought."
+                "There are too many classes to keep in memory, so no links among them are sought."
             )
         groups = self.after.group(names)
         counted = pl.DataFrame([_values(self.after, name, groups.first_rows) for name in names])
@@ -535,19 +534,19 @@ class Comparison:
 
 
 def _values(table: Table, name: str, rows: Integers) -> pl.Series:
-    """The values of some rows; those of all rows are not made, since a table may have many."""
+    """The values of some rows, without the values of all rows, since a table may have many."""
     codes = table.codes(name)
-    levels: pl.Series = codes.levels.extend_constant(None, 1)  # the code of what is missing
+    levels: pl.Series = codes.levels.extend_constant(None, 1)  # the code of missing values
     return levels.gather(codes.codes[rows].astype(np.int64)).alias(name)
 
 
 def _table(frame: pl.DataFrame, roles: Roles) -> Table:
-    """A table whose columns may be empty, as they may after masking."""
+    """A table whose columns may be empty, as after masking."""
     return Table(frame).with_roles(roles, released=True)
 
 
 def counted_columns(rows: Rows, roles: Roles) -> list[str]:
-    """The columns that classes and models are counted by."""
+    """The columns that classes and models depend on."""
     names = [*roles.quasi_identifiers, *roles.sensitive, *roles.unit_columns]
     return [name for name in rows.columns if name in names] + [
         name for name in rows.hidden if name in names
@@ -555,7 +554,7 @@ def counted_columns(rows: Rows, roles: Roles) -> list[str]:
 
 
 def released_weight(rows: Rows, roles: Roles) -> str | None:
-    """The column of sampling weights, where rows have it."""
+    """The column of sampling weights, if the rows have it."""
     return roles.weight if roles.weight in rows.schema else None
 
 
@@ -564,7 +563,7 @@ def tally_of(
 ) -> Table:
     """The combinations of quasi-identifiers and sensitive columns, or only the sizes of classes.
 
-    Sizes are enough where no model asks about sensitive values.
+    Sizes are enough if no model depends on sensitive values.
     """
     names = counted_columns(rows, roles)
     try:
@@ -577,7 +576,7 @@ def tally_of(
 
 
 def _needs_combinations(require: Sequence[Any]) -> bool:
-    """Whether the sizes of classes are not enough for what is required."""
+    """Whether the requirements need more than the sizes of classes."""
     looked_at = (*OF_COMBINATIONS, "linkability")
     return any(
         isinstance(asked, (PopulationModel, SensitiveModel))
@@ -587,10 +586,10 @@ def _needs_combinations(require: Sequence[Any]) -> bool:
 
 
 def tally_before(rows: Rows, roles: Roles, require: Sequence[Any] = ()) -> tuple[Table, Assessment]:
-    """What no masking gives: combinations and their assessment.
+    """The combinations of the original and their assessment.
 
-    Where nearly every record is a class of its own, the classes do not fit; then there is a row
-    for each size that classes have, which says as much about risk.
+    If nearly every record is a class of its own, the classes do not fit into memory. Then the table
+    has one row for each class size, which is enough to measure risk.
     """
     try:
         found = tally_of(rows, roles, require, released=False)
@@ -599,12 +598,12 @@ def tally_before(rows: Rows, roles: Roles, require: Sequence[Any] = ()) -> tuple
         if _needs_combinations(require):
             raise
     sizes, classes = rows.histogram(roles.quasi_identifiers)
-    name = HIDDEN + "size"  # no column of the rows is called so
+    name = HIDDEN + "size"  # no column of the rows has this name
     found = Table(pl.DataFrame({name: sizes}), Roles(quasi_identifiers=[name]))
     found = found.tallied(sizes * classes)
     found = found.with_crowds(sizes)
     assessed = assess_release(found, None)
-    # no columns are left that somebody could be unique on
+    # no column is left by which someone could be unique
     measured = {n: one for n, one in assessed.measurements.items() if n not in OF_COMBINATIONS}
     count = int(classes.sum())
     facts = replace(assessed.classes, count=count, average=found.records / count)
@@ -612,7 +611,7 @@ def tally_before(rows: Rows, roles: Roles, require: Sequence[Any] = ()) -> tuple
 
 
 def _assessed(tally: Table, declared: Roles | None = None) -> Assessment:
-    """What classes say; what takes room for each combination is let go, as there are millions."""
+    """An assessment by classes, without values for each combination, since there are millions."""
     found = assess_release(tally, None, declared=declared).without_records()
     tally.let_go()
     return found
@@ -621,7 +620,7 @@ def _assessed(tally: Table, declared: Roles | None = None) -> Assessment:
 def _together(
     info: MeasureInfo, found: Mapping[str, Measurement], weights: Mapping[str, int]
 ) -> Measurement:
-    """Measurements of single columns as one: their mean, or for cells their share of all."""
+    """One measurement from those of single columns: their mean, or the share of all cells."""
     if info.name == "suppressed_cells":
         cells = sum(weights.values())
         if cells == 0:

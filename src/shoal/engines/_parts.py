@@ -1,8 +1,7 @@
-"""Rows without an order, in parts: each row goes where the secret hash of its key says.
+"""Rows in parts and in random order: the secret hash of its key decides where a row goes.
 
-Rows are dealt out to shards first, in encrypted files, and each shard is then put in the order of
-its hashes. So no more than a part is in memory, and nobody can tell from the place of a row where
-it came from.
+Rows are first distributed to shards, in encrypted files. Each shard is then sorted by its hashes.
+So no more than one part is in memory, and the place of a row does not reveal where it came from.
 """
 
 from __future__ import annotations
@@ -23,28 +22,28 @@ from shoal.kernels.arrays import Integers
 from shoal.randomness import SecretStream
 from shoal.table import Table
 
-#: About so many rows are in a part, and at most about so many bytes of memory.
+#: The size of a part: about this many rows, and at most about this many bytes of memory.
 ROWS_OF_A_PART, BYTES_OF_A_PART = 500_000, 100 << 20
 _PLACE = HIDDEN + "place"
-#: A shard is written when so many bytes of it are waiting, or its share of those of all shards.
+#: A shard is written when this many of its bytes wait, or its share of what may wait in all.
 _WAITING, _ALL_WAITING = 4 << 20, 128 << 20
-#: So many rows for each shard are dealt out together.
+#: Rows are distributed once there are this many for each shard.
 _WORTH_DEALING = 10_000
 _NONCE = 16
 
 
 def parts_for(rows: int, width: float = 0.0) -> int:
-    """Into how many parts so many rows of a width in bytes go."""
+    """The number of parts for rows with a width in bytes."""
     return max(1, -(-rows // ROWS_OF_A_PART), math.ceil(rows * width / BYTES_OF_A_PART))
 
 
 def part_name(number: int) -> str:
-    """What a part is called: its number says nothing about what is in it."""
+    """The name of a part; its number reveals nothing about its rows."""
     return f"part-{number:05d}.parquet"
 
 
 class Shards:
-    """Rows dealt out by their hashes to files that only this process can read."""
+    """Rows in files by their hashes; only this process can read the files."""
 
     def __init__(self, folder: Path, count: int, order: SecretStream) -> None:
         folder.mkdir(mode=0o700)
@@ -56,7 +55,7 @@ class Shards:
         self._most = max(1 << 16, min(_WAITING, _ALL_WAITING // count))
 
     def add(self, frame: pl.DataFrame) -> None:
-        """Deal out some rows, when enough of them have come to be worth it."""
+        """Add rows; they are distributed once there are enough of them."""
         self._arrived.append(frame)
         enough = min(_WORTH_DEALING * self._count, ROWS_OF_A_PART)
         rows = sum(one.height for one in self._arrived)
@@ -119,7 +118,7 @@ class Shards:
 
 
 def write_frame(frame: pl.DataFrame, columns: Sequence[str], place: Path, number: int) -> None:
-    """Write a part: what is released, and apart from it what is private."""
+    """Write the public and the private half of a part."""
     private = frame.select(
         pl.col(name).alias(private_name(name)) for name in frame.columns if name not in columns
     )
@@ -130,7 +129,7 @@ def write_frame(frame: pl.DataFrame, columns: Sequence[str], place: Path, number
 
 
 def private_name(column: str) -> str:
-    """What a column is called in the private half: the key of a row, its group, its owner."""
+    """The name in the private half of a column with keys, groups, sources or owners."""
     if column == ROW:
         return "row_key"
     return column.removeprefix(HIDDEN) if column.startswith(HIDDEN) else OWNER + column
@@ -146,7 +145,7 @@ def finish_private(
 
 
 class Sizes:
-    """The size of the class of each row, from the counts of what was written."""
+    """The size of the class of each row, from the counts of the written rows."""
 
     def __init__(self, tally: Table) -> None:
         self._keys = Keys(tally, tally.roles.quasi_identifiers)

@@ -1,4 +1,4 @@
-"""Protecting rows that an engine holds: the same plan as in memory, counted and verified alike.
+"""Protecting rows on an engine: the same plan as in memory, counted and verified in the same way.
 
 The masked rows are first written in parts to a private workshop. The requirements of the plan are
 then counted in these parts, so every claim is about what was written, and a release that does not
@@ -32,7 +32,6 @@ from shoal.engines._swaps import swap_claim
 from shoal.engines.steps import Course, check_steps, run_step
 from shoal.errors import (
     InputError,
-    RequirementNotMet,
     RolesError,
     UnprotectedColumnWarning,
     quoted,
@@ -46,12 +45,14 @@ from shoal.table import OTHER, Roles, Table, role_word
 from shoal.workflow import Claim, Limit, Plan, Release
 from shoal.workflow._plan import at_step
 from shoal.workflow._protect import (
+    refuse_empty,
     refuse_nameless,
+    refuse_undeclared,
     refuse_unknown_owners,
     refuse_unless_all_hold,
     warn_if_histories_stand_out,
 )
-from shoal.workflow._require import make_claim, told_claims, value_on_record
+from shoal.workflow._require import make_claim, publishable_claims, value_on_record
 from shoal.workflow._source import check_source
 from shoal.workflow.release._crowds import crowded_total
 from shoal.workflow.release._profile import ColumnProfile, class_size_profile, column_profile
@@ -59,7 +60,7 @@ from shoal.workflow.release._profile import ColumnProfile, class_size_profile, c
 
 @dataclass(frozen=True, eq=False)
 class LargeTable:
-    """A masked table that an engine holds: its roles, its columns, and its files."""
+    """A masked table on an engine: its roles, columns and files."""
 
     roles: Roles
     kinds: Mapping[str, pl.DataType]
@@ -85,7 +86,7 @@ class LargeTable:
         return Table(pl.DataFrame(schema=dict(self.kinds))).schema
 
     def moved_to(self, folder: Path) -> None:
-        """Know where the parts are now: in the release that was saved."""
+        """Record that the parts are now in ``folder``."""
         files = tuple(folder / file.name for file in self.files)
         object.__setattr__(self, "files", files)
 
@@ -136,11 +137,11 @@ def protect_on(
     progress: Progress | None = None,
 ) -> LargeRelease:
     """Mask the rows of a source by a plan and verify what the plan requires."""
-    tell = progress or (lambda label, share: None)
+    notify = progress or (lambda label, share: None)
 
     def stage(label: str, low: float, high: float) -> None:
-        tell(label, low)
-        engine.progress = lambda share: tell(label, low + (high - low) * share)
+        notify(label, low)
+        engine.progress = lambda share: notify(label, low + (high - low) * share)
 
     stage("Looking at the source", 0.0, 0.1)
     rows, roles = _checked(engine.source(source), plan)
@@ -161,7 +162,7 @@ def protect_on(
         stage(f"Masking: {step.method}", 0.1 + each * number, 0.1 + each * (number + 1))
         with at_step(number, step.method):
             run_step(step, course)
-    _refuse_nothing(course)
+    refuse_empty(course.total, course.rows.columns, course.records)
     course.leave_homes()
     public, names = course.roles.without(unit), SecretStream.from_state(None).derive("pseudonyms")
     if plan.pseudonyms:
@@ -193,13 +194,13 @@ def protect_on(
     refuse_unless_all_hold(claims)
     records = course.records
     lost = [r.removed for r in records], [r.losing for r in records]
-    claims = told_claims(claims, crowded_total(*lost))
+    claims = publishable_claims(claims, crowded_total(*lost))
     _warn_about_columns_left(course, public)
     if plan.pseudonyms:
         warn_if_histories_stand_out(after, claims)
 
     def measuring(label: str, share: float) -> None:
-        tell(label, 0.9 + 0.1 * share)
+        notify(label, 0.9 + 0.1 * share)
 
     masked = LargeTable(public, dict(course.rows.schema), after.records, files, engine, tally=after)
     return LargeRelease(
@@ -208,7 +209,7 @@ def protect_on(
         claims=claims,
         steps=tuple(records),
         before=assessed,
-        after=both.assessment(tell=measuring),
+        after=both.assessment(notify=measuring),
         class_sizes=class_size_profile(before, after),
         columns=tuple(_profiles(both, course)),
         removed_identifiers=roles.withheld,
@@ -229,7 +230,7 @@ def protect_on(
 
 
 def _checked(rows: Rows, plan: Plan) -> tuple[Rows, Roles]:
-    """The rows and the roles, if the source is as planned and the engine has these steps."""
+    """The rows and the roles, if the source fits the plan and the engine supports its steps."""
     roles = check_plan(plan)
     if plan.unlisted is not None or plan.read is not None:
         table = Table(pl.DataFrame(schema=dict(rows.schema)))
@@ -245,7 +246,7 @@ def _checked(rows: Rows, plan: Plan) -> tuple[Rows, Roles]:
 
 
 def _empty(rows: Rows) -> list[str]:
-    """The columns without a value, whose type says nothing."""
+    """The columns without a value; their type means nothing."""
     if not rows.columns:
         return []
     counts = (f"count({rows.engine.quote(name)}) AS c{at}" for at, name in enumerate(rows.columns))
@@ -254,44 +255,45 @@ def _empty(rows: Rows) -> list[str]:
 
 
 def _private_models(plan: Plan) -> list[DifferentialPrivacy]:
-    """The models that ask about every column of a release."""
+    """The models that depend on every column of a release."""
     asked = [*plan.require, *(m for s in plan.steps for m in models_of(getattr(s, "models", None)))]
     return [model for model in asked if isinstance(model, DifferentialPrivacy)]
 
 
 def check_plan(plan: Plan) -> Roles:
-    """The roles of a plan, if an engine can run it; the source is not looked at."""
+    """The roles of a plan, if an engine can run it; does not look at the source."""
     roles = plan.roles
     if roles is None or not roles.quasi_identifiers:
         raise RolesError(
-            "On an engine, the plan must state which columns identify people; name them under "
-            "[roles] ('shoal roles' suggests some)."
+            "On an engine, the plan must state which columns identify people. List them under "
+            "[roles]; 'shoal roles' suggests some."
         )
     if plan.keep_order:
         raise InputError(
-            "Only tables in memory can keep their row order; leave 'keep_order' out of the plan, "
+            "Only tables in memory can keep their row order. Leave 'keep_order' out of the plan, "
             "or use the engine 'memory'."
         )
     refuse_nameless(plan, roles)
     check_steps(plan.steps)
     if _private_models(plan) and (roles.unit_columns or roles.household):
         raise InputError(
-            f"{DifferentialPrivacy.title} is proved for records that are drawn one by one; reduce "
-            "each person to one record first, and leave 'unit' and 'household' out of the roles."
+            f"{DifferentialPrivacy.title} is proved only for records that are drawn one by one. "
+            "Reduce each person to one record first, and leave 'unit' and 'household' out of the "
+            "roles."
         )
     counted = any(isinstance(requirement, PopulationModel) for requirement in plan.require)
     if counted and any(getattr(step, "relaxed", False) for step in plan.steps):
         raise InputError(
-            "With relaxed boxes in chunks, it is unknown which part of a population they hold; "
-            "leave 'relaxed' out, or use the engine 'memory'."
+            "With relaxed boxes in chunks, it is unknown which people of a population belong to "
+            "them. Leave out 'relaxed', or use the engine 'memory'."
         )
     for requirement in plan.require:
         if isinstance(requirement, Limit):
             check_limit(requirement)
         elif not requirement.by_counts and not requirement.bounds_links:
             raise InputError(
-                f"The requirement '{requirement.model}' needs single records, but an engine counts "
-                "combinations; leave it out, or use the engine 'memory'."
+                f"The requirement '{requirement.model}' needs single records, but an engine only "
+                "counts combinations. Leave it out, or use the engine 'memory'."
             )
     return roles
 
@@ -304,37 +306,20 @@ def _check_people(rows: Rows, roles: Roles, total: int) -> float:
     look = SecretStream.from_state(None).derive("look")
     some = rows.engine.sample(rows, SAMPLED, look, total)
     table = Table(some.select(rows.columns)).with_roles(roles, released=True)
-    found = table.undeclared_identifiers()
-    if found:
-        listed = "; ".join(f"'{name}' ({reason})" for name, reason in found.items())
-        raise RolesError(
-            f"Columns look like identifiers and would be released as they are: {listed}. Name "
-            "them under 'identifiers', or under 'insensitive' if they may leave."
-        )
+    refuse_undeclared(table)
     refuse_unknown_owners(table, rows.repeats, total)
     return some.estimated_size() / max(1, some.height)
 
 
-def _refuse_nothing(course: Course) -> None:
-    if course.total == 0 or not course.rows.schema:
-        raise RequirementNotMet(
-            f"The plan removes every {'record' if course.total == 0 else 'column'}, so there is "
-            "nothing to release; relax the steps that suppress. Nothing was written."
-        )
-    for record in course.records:
-        if "nothing_left" in record.private:
-            raise RequirementNotMet(f"{record.private['nothing_left']} Nothing was written.")
-
-
 def _written_tally(course: Course, written: Rows, workshop: Path, plan: Plan) -> Table:
-    """The combinations of what was written; whose rows they are is in the private half."""
+    """The combinations of the written rows, with their owners from the private half."""
     unit = list(course.roles.unit_columns)
     names = [n for n in counted_columns(written, course.roles) if n not in unit]
     if not unit:
         return tally_of(written, course.roles, plan.require)
     private = written.engine.read(sorted((workshop / "parts" / "private").iterdir()))
     owners = [OWNER + name for name in unit]
-    both = written.engine.beside(written, private, owners)
+    both = written.engine.joined(written, private, owners)
     public = roles_on(course.roles, names)
     weight = released_weight(written, course.roles)
     return both.tally([*names, *owners], public.replacing(unit=owners), weight=weight)
@@ -359,15 +344,15 @@ def _warn_about_columns_left(course: Course, public: Roles) -> None:
     ]
     if left:
         warnings.warn(
-            f"These columns have no role and are released unchanged: {quoted(left)}. Mask them, "
-            "or call them 'insensitive' if they may leave.",
+            f"Columns that no role protects are released unchanged: {quoted(left)}. Mask them, or "
+            "declare them 'insensitive' if they may be released.",
             UnprotectedColumnWarning,
             stacklevel=4,
         )
 
 
 def _profiles(both: Comparison, course: Course) -> Iterator[ColumnProfile]:
-    """What happened to each column, by counts of its values; of a sample where they are many."""
+    """What happened to each column, by counts of its values, or on a sample if they are many."""
     touched = {name for record in course.records for name in record.touched}
     for name in both.rows.columns:
         if name in both.roles.withheld:
@@ -380,6 +365,6 @@ def _profiles(both: Comparison, course: Course) -> Iterator[ColumnProfile]:
 
 
 def finish(release: LargeRelease) -> None:
-    """Let a release go when the process ends, unless it was saved or closed before."""
+    """Remove a release when the process ends, unless it was saved or closed before."""
     atexit.register(release.closing.close)
     release.closing.callback(atexit.unregister, release.closing.close)

@@ -1,4 +1,4 @@
-"""A release in parts, put in place: complete, or not at all."""
+"""Writes a release in parts: complete, or not at all."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ def save_in_parts(
 
     if format != "parquet":
         raise ReleaseError(
-            f"A release in parts is written as Parquet, not as {format}; leave the format out."
+            f"A release in parts is written as Parquet, not as {format}. Leave the format out."
         )
     target, private = check_targets(out, private_out, force=force)
-    tell = progress or (lambda label, share: None)
+    notify = progress or (lambda label, share: None)
     with in_one_sentence(), complete_or_absent(target, replace=force, private=private) as folder:
-        tell("Writing the private half", 0.0)
+        notify("Writing the private half", 0.0)
         data, records = folder / "public" / "data", folder / "private" / "records"
         for place, mode in ((data, 0o755), (records, 0o700)):
             place.parent.mkdir(mode=mode)
@@ -52,7 +52,7 @@ def save_in_parts(
             file.chmod(0o600)
         for file in release.masked.files:
             shutil.move(file, data / file.name)
-        tell("Writing the report", 0.4)
+        notify("Writing the report", 0.4)
         parts = described_parts(sorted(data.iterdir()))
         written = {"file": "data", "format": "parquet", "sha256": digest_of_parts(parts)}
         write_facts(release, folder / "public", {**written, "parts": parts, "formulas": None})
@@ -65,7 +65,7 @@ def save_in_parts(
                 "parts": described_parts(sorted(records.iterdir())),
             },
         )
-        tell("Verifying the files", 0.6)
+        notify("Verifying the files", 0.6)
         verify_in_parts(folder, engine=release.masked.engine).raise_if_failed()
     release.close()
     release.masked.moved_to(target / "public" / "data")
@@ -76,7 +76,7 @@ def _write_records(release: LargeRelease, records: Path) -> None:
     masked = release.masked
     tally = masked.tally
     quasi = [name for name in tally.roles.quasi_identifiers if name in masked.columns]
-    if not quasi:  # only the sizes of classes were counted: a part does not know its classes
+    if not quasi:  # only the sizes of classes were counted, so the classes of rows are unknown
         for file in sorted((release.workshop / "parts" / "private").iterdir()):
             shutil.move(file, records / file.name)
         return
@@ -98,13 +98,13 @@ def described_parts(files: Sequence[Path]) -> list[dict[str, Any]]:
 
 
 def digest_of_parts(parts: Sequence[Any]) -> str:
-    """One checksum over all parts: that of their names and checksums in order."""
+    """One checksum for all parts: that of their names and checksums in order."""
     lines = "".join(f"{part['sha256']}  {part['file']}\n" for part in parts)
     return hashlib.sha256(lines.encode("utf-8")).hexdigest()
 
 
 def described_source(source: Any) -> list[dict[str, Any]]:
-    """The files of the source, by name and size: hashing them would read them once more."""
+    """The files of the source by name and size; checksums would need another pass over them."""
     if not isinstance(source, (str, os.PathLike)) or not Path(source).exists():
         return []
     path = Path(source)

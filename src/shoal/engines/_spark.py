@@ -1,9 +1,9 @@
-"""Spark: tables larger than a machine, on the executors of a cluster.
+"""Spark: tables larger than one machine, on the executors of a cluster.
 
-Only frames, SQL and functions of Arrow batches are used, so a session of Spark Connect does as
-well. The private folder must be one that the executors reach under the same path: what Spark
-cannot number by itself is kept there, and the parts of a release are written there. Nothing that
-depends on where a row happens to be is used, so a task that is done again gives the same rows.
+The engine uses only frames, SQL and functions of Arrow batches, so Spark Connect works as well.
+All executors must reach the private folder under the same path: the parts of a release are written
+there, and so are sources whose rows Spark cannot number by itself. Nothing depends on where a row
+is processed, so a task that runs again returns the same rows.
 """
 
 from __future__ import annotations
@@ -68,20 +68,20 @@ from shoal.randomness import SecretStream
 from shoal.workflow import EngineSettings
 
 _CHUNK = HIDDEN + "chunk"
-#: What Spark calls types that have another name elsewhere.
+#: Spark's names of types that have another name in DuckDB.
 _TYPES = {"TIMESTAMP": "TIMESTAMP_NTZ"}
 _FILE = HIDDEN + "file"
-#: So many seconds lie between two looks at what the executors have written.
+#: Seconds between two looks at what the executors have written.
 _GLANCE = 0.5
-#: A byte beyond ASCII in the name of a partition.
+#: An escaped byte beyond ASCII in the name of a partition.
 _ESCAPED = re.compile("%[89A-Fa-f][0-9A-Fa-f]")
 
 
 class Spark(Engine):
     """An engine on a cluster.
 
-    A session that is given, or that runs already, is used and left running; else one is started
-    with ``settings.master`` and stopped by ``close``.
+    A given or running session is used and left running. Otherwise, one is started with
+    ``settings.master``, and ``close`` stops it.
     """
 
     name = "spark"
@@ -101,7 +101,7 @@ class Spark(Engine):
 
     @property
     def session(self) -> Any:
-        """The session of Spark; it is started when it is first needed."""
+        """The Spark session, started when it is first needed."""
         if self._session is None:
             with in_words(), warnings.catch_warnings():
                 warnings.simplefilter("ignore", FutureWarning)
@@ -113,7 +113,7 @@ class Spark(Engine):
 
     @contextlib.contextmanager
     def _working(self) -> Iterator[Any]:
-        """Spark at work: its errors in words, and its jobs cancelled by ctrl-C."""
+        """Run Spark with plain errors and with jobs that ctrl-C cancels."""
         session = self.session
         with in_words(), warnings.catch_warnings(), self._cancelled_by_signal(session) as stopped:
             warnings.simplefilter("ignore", FutureWarning)  # Spark names versions of pandas
@@ -121,7 +121,7 @@ class Spark(Engine):
             try:
                 yield session
             except Exception:
-                if stopped:  # what Spark says of jobs that were cancelled
+                if stopped:  # Spark reports cancelled jobs as errors
                     raise KeyboardInterrupt from None
                 raise
             except BaseException:
@@ -137,7 +137,7 @@ class Spark(Engine):
 
     @contextlib.contextmanager
     def _cancelled_by_signal(self, session: Any) -> Iterator[list[int]]:
-        """Cancel jobs as soon as ctrl-C is pressed: Spark would first wait for their end."""
+        """Cancel jobs as soon as ctrl-C is pressed; Spark would wait until they end."""
         stopped: list[int] = []
         before = signal.getsignal(signal.SIGINT)
         here = threading.current_thread() is threading.main_thread()
@@ -147,19 +147,19 @@ class Spark(Engine):
 
         def cancel(number: int, frame: Any) -> None:
             stopped.append(number)
-            logging.disable(logging.ERROR)  # what calls Java would log where it was stopped
+            logging.disable(logging.ERROR)  # calls to Java would log that they were stopped
             self._cancel(session)
             before(number, frame)
 
-        told = logging.root.manager.disable
+        disabled = logging.root.manager.disable
         signal.signal(signal.SIGINT, cancel)
         try:
             yield stopped
         finally:
             signal.signal(signal.SIGINT, before)
-            logging.disable(told)
+            logging.disable(disabled)
 
-    # -- questions
+    # -- queries
 
     def query(self, text: str) -> pl.DataFrame:
         with self._working() as session:
@@ -173,14 +173,14 @@ class Spark(Engine):
             return self._named(session.sql(text))
 
     def _named(self, frame: Any) -> str:
-        """A name under which SQL finds a frame."""
+        """A name for a frame in SQL."""
         name = f"{self._mark}_{len(self._views)}"
         frame.createOrReplaceTempView(name)
         self._views.append(name)
         return name
 
     def counted(self, rows: Rows, columns: Sequence[str]) -> pl.DataFrame:
-        """Count once, and fetch the combinations only where they fit."""
+        """Count once, and fetch the combinations only if they fit into memory."""
         if not columns:
             return super().counted(rows, columns)
         names = rows._listed(columns)
@@ -198,7 +198,7 @@ class Spark(Engine):
     # -- rows
 
     def source(self, given: Any) -> Rows:
-        """A file or folder of Parquet, the name of a table, or a frame of Spark."""
+        """A file or folder of Parquet or CSV, the name of a table, or a Spark DataFrame."""
         if isinstance(given, (str, os.PathLike)):
             text = os.fspath(given)
             if not _is_table(text):
@@ -207,7 +207,7 @@ class Spark(Engine):
                 return self._numbered(session.table(text))
         if not (hasattr(given, "sparkSession") and hasattr(given, "mapInArrow")):
             raise InputError(
-                "The engine 'spark' takes a path to Parquet, the name of a table or a Spark "
+                "The engine 'spark' reads a path to Parquet, the name of a table or a Spark "
                 f"DataFrame; got {type(given).__name__}."
             )
         if self._session is not None and self._started:
@@ -223,7 +223,7 @@ class Spark(Engine):
         if Path(path).suffix.lower() not in ("", ".parquet", ".pq") and not os.path.isdir(path):
             raise ReadError(
                 "The engine 'spark' reads Parquet, tables, and CSV that this machine can open, not "
-                f"'{Path(path).name}'; convert it to Parquet, or pass a DataFrame from spark.read."
+                f"'{Path(path).name}'. Convert it to Parquet, or pass a DataFrame from spark.read."
             )
         if not os.path.exists(path):
             return self._read([path], merged=True)
@@ -234,12 +234,12 @@ class Spark(Engine):
         if any(_ESCAPED.search(str(file.relative_to(path).parent)) for file in files):
             raise ReadError(
                 "A folder name of the source has escaped letters ('%E4'), which Spark decodes "
-                "differently; write the letters themselves, or use the engine 'duckdb'."
+                "differently. Write the letters themselves, or use the engine 'duckdb'."
             )
         return self._read([_address(Path(path))], merged=True, only="*.parquet")
 
     def _rows_of_text(self, path: Path) -> Rows:
-        """Files of text: the types are those that reading them whole would find."""
+        """Text files, with the same types as when they are read in memory."""
         text = text_files(path, self._private)
         options = {
             "header": True,
@@ -267,7 +267,7 @@ class Spark(Engine):
             return self._described(session.table(raw.name).selectExpr(ROW, *typed))
 
     def _check_records(self, text: TextFiles) -> None:
-        """Look at every file of text in a task: Spark itself lets open quotes pass."""
+        """Check every text file in a task, since Spark itself accepts unclosed quotes."""
         import pyarrow
 
         files = self.session.createDataFrame(pyarrow.table({_FILE: [str(f) for f in text.files]}))
@@ -275,7 +275,7 @@ class Spark(Engine):
         _fetched(files.mapInArrow(look, f"{_TIMES} BIGINT"))
 
     def _cast(self, column: TextColumn, raw: Rows) -> str:
-        """A column in the first type that all its texts have."""
+        """A column in the first type that fits all its texts."""
         number = f"trim({self.quote(column.name)})"
         number = f"replace({number}, ',', '.')" if column.comma else number
 
@@ -298,7 +298,7 @@ class Spark(Engine):
         return self._read([_address(Path(file)) for file in files], merged=False)
 
     def _read(self, paths: Sequence[str], *, merged: bool, only: str = "*") -> Rows:
-        """Files of Parquet; the key of a row is its place in its file, below that of the file."""
+        """Parquet files; the key of a row is the number of its file and its place in it."""
         import pyarrow
         from pyspark.sql import functions
 
@@ -323,7 +323,7 @@ class Spark(Engine):
             return self._described(frame.drop(_FILE))
 
     def _numbered(self, frame: Any) -> Rows:
-        """Rows of any origin, kept once with their keys, so that each keeps its own."""
+        """Rows of any origin, stored once with their keys, so that the keys do not change."""
         from pyspark.sql import functions
 
         check_names(frame.columns)
@@ -332,12 +332,12 @@ class Spark(Engine):
         self._stages.append(stage)
         stage.mkdir(mode=0o700)
         keyed = frame.withColumn(ROW, functions.monotonically_increasing_id())
-        address = _address(stage / "rows")  # Spark gives modes of its own to what it makes
+        address = _address(stage / "rows")  # Spark sets its own modes on what it creates
         keyed.write.mode("overwrite").option("compression", "zstd").parquet(address)
         return self._described(self.session.read.parquet(address))
 
     def _described(self, frame: Any) -> Rows:
-        """Rows with values in one spelling: −0.0 is 0.0, NaN is missing, texts are plain."""
+        """Rows with one form of each value: −0.0 is 0.0, NaN is missing, texts are plain."""
         from pyspark.sql import functions
         from pyspark.sql.types import DoubleType, FloatType, StringType
 
@@ -369,7 +369,7 @@ class Spark(Engine):
         hidden: Mapping[str, pl.DataType] | None = None,
         whole_parts: bool = False,
     ) -> Rows:
-        """The function is applied when the rows are asked for, with those before it at once."""
+        """The function is applied when the rows are needed, together with those before it."""
         kinds = {ROW: pl.Int64(), **schema, **(hidden or {})}
         base, chain = self._chain(rows, function, kinds)
         with self._working():
@@ -386,15 +386,15 @@ class Spark(Engine):
     def _chain(
         self, rows: Rows, function: Function, kinds: Mapping[str, pl.DataType]
     ) -> tuple[Rows, Chain]:
-        """The rows that no function made, and all functions that follow, with one more."""
+        """The rows before any function, and the chain of all functions with one more."""
         if rows.before is None or not isinstance(rows.function, Chain):
             return rows, Chain((), _kinds(rows)).then(function, kinds)
         return rows.before, rows.function.with_columns(_kinds(rows)).then(function, kinds)
 
     def _frame(self, rows: Rows) -> Any:
-        """The rows as a frame of Spark; columns are in order, and only those of ours have names.
+        """The rows as a Spark DataFrame; the columns of the table are numbered instead of named.
 
-        Functions of batches take no column whose name has a dot.
+        Functions of batches do not support column names with a dot.
         """
         ours = [name for name in _kinds(rows) if name.startswith(HIDDEN) and name.isidentifier()]
         shown = [
@@ -420,7 +420,7 @@ class Spark(Engine):
         schema: Mapping[str, pl.DataType],
         hidden: Mapping[str, pl.DataType],
     ) -> Rows:
-        """Each chunk is masked once and kept; what a lost executor had is masked again alike."""
+        """Each chunk is masked once and stored, and again only if its executor is lost."""
         cut = self.mapped(rows, chunk_of, rows.schema, hidden={**rows.hidden, _CHUNK: pl.Int64()})
         kinds = {ROW: pl.Int64(), **schema, **hidden}
         chain = Chain((), _kinds(cut)).then(function, kinds)
@@ -461,7 +461,7 @@ class Spark(Engine):
         with self._working(), self._watched(place / "public", parts):
             chain = Chain((), _kinds(placed)).then(writing, sizes)
             done = _fetched(self._grouped(self._frame(placed), SHARD, chain, sizes))
-        for attempt in place.glob("attempt-*"):  # of a task that was lost
+        for attempt in place.glob("attempt-*"):  # of lost tasks
             shutil.rmtree(attempt, ignore_errors=True)
         for number, part in enumerate(done[SHARD].sort().to_list()):
             for half in ("public", "private"):
@@ -469,7 +469,7 @@ class Spark(Engine):
 
     @contextlib.contextmanager
     def _watched(self, folder: Path, parts: int) -> Iterator[None]:
-        """Tell how many parts are there, while they are written."""
+        """Report how many parts exist while they are written."""
         over = threading.Event()
 
         def look() -> None:
@@ -487,10 +487,10 @@ class Spark(Engine):
                 watching.join()
 
     def _renumber(self, folder: Path, old: int, new: int) -> None:
-        """Give a part its number without gaps; a part that is not there was written elsewhere."""
+        """Renumber a part without gaps; a missing part was written to another folder."""
         if not (folder / part_name(old)).exists():
             raise InputError(
-                "The executors wrote the parts where this process cannot find them; set "
+                "The executors wrote the parts where this process cannot find them. Set "
                 "'temporary' to a folder that all machines share. Nothing was written."
             )
         (folder / part_name(old)).replace(folder / part_name(new))
@@ -521,29 +521,31 @@ def _kinds(rows: Rows) -> dict[str, pl.DataType]:
 
 
 def _fetched(frame: Any) -> pl.DataFrame:
-    """All rows of a frame of Spark."""
+    """All rows of a Spark DataFrame."""
     found = pl.from_arrow(frame.toArrow())
     assert isinstance(found, pl.DataFrame)
     return found
 
 
 def _is_table(text: str) -> bool:
-    """Whether a text is the name of a table and not of a file."""
+    """Whether a text names a table and not a file."""
     known = (".parquet", ".pq", ".csv", ".tsv", ".gz", ".json", ".orc", ".xlsx", ".txt", ".db")
     return "/" not in text and not os.path.exists(text) and not text.lower().endswith(known)
 
 
 def _address(path: Path) -> str:
-    """A path of this machine as Spark reads it: no character stands for others."""
+    """A path of this machine for Spark, with all wildcards escaped."""
     return "file://" + re.sub(r"([\[\]{}*?,\\])", r"\\\1", str(path.absolute()))
 
 
 def _with_partitions(frame: Any, reader: Any, path: str) -> Any:
-    """The frame with values of partitions in the types that DuckDB reads them in as well."""
+    """The frame with partition columns in the types that DuckDB uses."""
     from pyspark.sql import types
 
     sorts = {"BIGINT": types.LongType, "DOUBLE": types.DoubleType, "VARCHAR": types.StringType}
-    place = re.sub("^[a-z0-9+.-]+://[^/]*", "", path)  # not as a URL: it is not escaped as one
+    place = re.sub(
+        "^[a-z0-9+.-]+://[^/]*", "", path
+    )  # not parsed as a URL, since it is not escaped like one
     above = len(PurePosixPath(os.path.normpath(place)).parts)
     files = [PurePosixPath(unquote(urlsplit(file).path)) for file in frame.inputFiles()]
     kinds = partition_kinds({part for file in files for part in file.parts[above:-1]})
@@ -574,13 +576,13 @@ def _refuse_types(frame: Any) -> None:
     for column in frame.schema.fields:
         if not isinstance(column.dataType, fine):
             raise InputError(
-                f"Column '{column.name}' holds {column.dataType.simpleString()}; use only numbers, "
-                "texts, dates and times."
+                f"Column '{column.name}' holds {column.dataType.simpleString()}, but a table "
+                "supports only numbers, texts, dates and times."
             )
 
 
 def _session(settings: EngineSettings, private: Path) -> tuple[Any, bool]:
-    """The session that runs, or else a new one, and whether it is new."""
+    """The running session or a new one, and whether it is new."""
     from pyspark.sql import SparkSession
 
     running = SparkSession.getActiveSession() or getattr(SparkSession, "_instantiatedSession", None)
@@ -600,11 +602,11 @@ def _session(settings: EngineSettings, private: Path) -> tuple[Any, bool]:
 
 
 def _warn_unless_encrypted(session: Any) -> None:
-    """Warn where a session that was given spills rows as they are."""
-    with contextlib.suppress(Exception):  # a client need not know how its server is set up
+    """Warn if a given session spills rows unencrypted."""
+    with contextlib.suppress(Exception):  # a client may not know the settings of its server
         if session.conf.get("spark.io.encryption.enabled", "false") != "true":
             warnings.warn(
-                "This Spark session spills and shuffles rows unencrypted; start it with "
+                "This Spark session spills and shuffles rows unencrypted. Start it with "
                 "spark.io.encryption.enabled = true, or make sure its local disks are encrypted.",
                 DisclosureWarning,
                 stacklevel=5,
@@ -613,7 +615,7 @@ def _warn_unless_encrypted(session: Any) -> None:
 
 @contextlib.contextmanager
 def _own_signals() -> Iterator[None]:
-    """Keep what ctrl-C does here: Spark would put its own in place, which outlives the session."""
+    """Keep the handler of ctrl-C; Spark would install its own, which outlives the session."""
     before = signal.getsignal(signal.SIGINT)
     try:
         yield
@@ -623,7 +625,7 @@ def _own_signals() -> Iterator[None]:
 
 
 def _options(settings: EngineSettings, private: Path) -> dict[str, str]:
-    """How a session of our own is set up: what is spilled is encrypted, nothing is logged."""
+    """The settings of our own session: spilled data is encrypted, and nothing is logged."""
     spill = private / "spill"
     spill.mkdir(mode=0o700, exist_ok=True)
     options = {

@@ -1,9 +1,8 @@
-"""What runs in the tasks of Spark: functions of frames, made functions of Arrow batches.
+"""What runs in Spark's tasks: functions of frames as functions of Arrow batches.
 
-Spark holds fewer types than a table has, so each value travels in the nearest type of Spark and
-is turned back before a function sees it. What is raised in a task is written to logs all over the
-cluster, so nothing leaves a task but what we say ourselves, and of everything else only the name
-of its class.
+Spark has fewer types than a table, so each value travels in the nearest Spark type and is
+converted back before a function gets it. Errors in a task are written to logs all over the
+cluster. So only our own messages leave a task, and only the class name of any other error.
 """
 
 from __future__ import annotations
@@ -37,9 +36,9 @@ Kinds = Mapping[str, pl.DataType]
 
 @dataclass(frozen=True)
 class Chain:
-    """Functions one after the other, each with the columns that it leaves.
+    """Functions that run one after the other, each with the columns that it returns.
 
-    ``kinds`` are the columns that the first one gets.
+    ``kinds`` are the columns that the first function gets.
     """
 
     steps: tuple[tuple[Function | None, Kinds], ...]
@@ -50,12 +49,12 @@ class Chain:
         return replace(self, steps=(*self.steps, (function, dict(kinds))))
 
     def with_columns(self, kinds: Kinds) -> Chain:
-        """The chain with only some columns left."""
+        """The chain that returns only some columns."""
         return replace(self, steps=(*self.steps, (None, dict(kinds))))
 
     @property
     def made(self) -> Kinds:
-        """The columns that come out."""
+        """The columns of the result."""
         return self.steps[-1][1] if self.steps else self.kinds
 
     def __call__(self, frame: pl.DataFrame) -> pl.DataFrame:
@@ -71,7 +70,7 @@ class Chain:
 
 @dataclass(frozen=True)
 class Placed:
-    """Add where each row goes: its part, and its place there, by the hash of its key."""
+    """Add the part of each row and its place there, by the hash of its key."""
 
     key: str
     parts: int
@@ -86,7 +85,7 @@ class Placed:
 
 @dataclass(frozen=True)
 class Written:
-    """Write all rows of a part, complete or not at all, whoever else tries the same."""
+    """Write all rows of a part, complete or not at all, even if several tasks write the same."""
 
     place: str
     columns: tuple[str, ...]
@@ -96,7 +95,7 @@ class Written:
         rows = frame.sort(PLACE, ROW).drop(PLACE, SHARD)
         place = Path(self.place)
         attempt = place / f"attempt-{secrets.token_hex(8)}"
-        attempt.mkdir(mode=0o700)  # not its parents: a release that was given up is not begun anew
+        attempt.mkdir(mode=0o700)  # without parents: an abandoned release is not started again
         write_frame(rows, self.columns, attempt, number)
         for half in ("private", "public"):
             os.replace(attempt / half / part_name(number), place / half / part_name(number))
@@ -129,7 +128,7 @@ def applying(chain: Chain) -> Callable[[Any], Any]:
 
 
 def checking(delimiter: str, width: int) -> Callable[[Any], Any]:
-    """A look at files of text, given by their paths: how many records each has."""
+    """A function that checks text files, given by their paths, and counts their records."""
 
     def run(batches: Any) -> Any:
         import pyarrow
@@ -155,7 +154,7 @@ def _gathered(batches: Any) -> Iterator[list[Any]]:
 
 
 def _as_frame(batches: Sequence[Any], kinds: Kinds) -> pl.DataFrame:
-    """Batches as a frame; their columns are in the order of those that are expected."""
+    """Batches as a frame with the expected columns, in the same order."""
     import pyarrow
 
     frame = pl.from_arrow(pyarrow.Table.from_batches(batches))
@@ -169,7 +168,7 @@ def _as_arrow(frame: pl.DataFrame, kinds: Kinds) -> Any:
 
 
 def held_kinds(kinds: Kinds) -> dict[str, pl.DataType]:
-    """The types in which Spark holds some columns."""
+    """The Spark types of some columns, as polars types."""
     return {name: _held(kind) for name, kind in kinds.items()}
 
 
@@ -212,12 +211,12 @@ _CARRIED = re.compile(r"shoal-error:([A-Za-z0-9_=-]+):")
 
 
 class TaskFailed(Exception):
-    """What leaves a task: the class and the sentence of an error, in letters and digits."""
+    """The only error that leaves a task: the class and message of another, in base64."""
 
 
 @contextlib.contextmanager
 def in_a_task() -> Iterator[None]:
-    """Raise nothing from a task that could quote a cell."""
+    """Let no error leave a task that could quote a cell."""
     try:
         with in_one_sentence():
             yield
@@ -229,11 +228,11 @@ def in_a_task() -> Iterator[None]:
 
 @contextlib.contextmanager
 def in_words() -> Iterator[None]:
-    """What Spark raises, in a sentence that quotes no cell."""
+    """Replace errors of Spark with sentences that quote no cell."""
     from pyspark.errors import PySparkException
 
     kinds: tuple[type[Exception], ...] = (PySparkException,)
-    with contextlib.suppress(ImportError):  # a client of Spark Connect does without
+    with contextlib.suppress(ImportError):  # clients of Spark Connect lack it
         from py4j.protocol import Py4JError
 
         kinds += (Py4JError,)
@@ -256,7 +255,7 @@ def _worded(error: Exception) -> ShoalError:
 
 
 def _rebuilt(kind: str, sentence: str | None) -> ShoalError:
-    """An error of a task as it would have been here."""
+    """The error of a task as an error of this process."""
     if sentence is None:
         return InputError(f"A Spark task failed ({kind}). Nothing was written.")
     known = getattr(errors, kind, InputError)
@@ -268,17 +267,17 @@ def _rebuilt(kind: str, sentence: str | None) -> ShoalError:
 
 
 _KNOWN = {
-    "JAVA_GATEWAY_EXITED": "Spark needs Java 17 or newer and did not start; install it.",
+    "JAVA_GATEWAY_EXITED": "Spark did not start. It needs Java 17 or newer; install it.",
     "PATH_NOT_FOUND": "Spark cannot find the source at its path.",
-    "TABLE_OR_VIEW_NOT_FOUND": "Spark has no table of that name; pass its full name or a path.",
+    "TABLE_OR_VIEW_NOT_FOUND": "Spark has no table with this name. Pass its full name or a path.",
     "UNABLE_TO_INFER_SCHEMA": "There is no Parquet file at the path of the source.",
-    "No space left on device": "The disk where Spark spills is full; free space there.",
-    "OutOfMemoryError": "Spark needs more memory than its driver or an executor has; raise "
+    "No space left on device": "The disk to which Spark spills is full. Free space there.",
+    "OutOfMemoryError": "Spark needs more memory than its driver or an executor has. Raise "
     "'memory_limit', or assign more to the executors.",
-    "maxResultSize": "The combinations exceed what Spark's driver accepts; raise "
+    "maxResultSize": "The combinations exceed what Spark's driver accepts. Raise "
     "'spark.driver.maxResultSize'.",
     "FAILED_READ_FILE": "Spark cannot read a file of the source: it is damaged or was removed.",
     "CANNOT_MERGE_SCHEMAS": "The files of the source do not have the same types.",
-    "UNSUPPORTED_TIME_TYPE": "Spark has no type for times of day; convert such columns to text.",
+    "UNSUPPORTED_TIME_TYPE": "Spark has no type for times of day. Convert such columns to text.",
     "All masters are unresponsive": "No Spark master answers at the address 'master'.",
 }

@@ -1,4 +1,4 @@
-"""What a swap in chunks promises, from the groups and sources that it left in the private half."""
+"""The guarantee of a swap in chunks, from the groups and sources in the private half."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from shoal.workflow import Claim
 def swap_claim(
     model: PrivacyModel, private: Rows, steps: Sequence[Any], roles: Roles, after: Table
 ) -> Claim:
-    """The claim that a link is right 1 in k times: by the smallest group, or the smallest class.
+    """The claim that a link is right 1 in k times, by the smallest group or the smallest class.
 
-    A swap counts where it covers every quasi-identifier, or for informed intruders every sensitive
-    column, and is the last step that touched them.
+    A swap counts if it covers every quasi-identifier or, for informed intruders, every sensitive
+    column, and if it is the last step that touched them.
     """
     level = linked_crowd(private, steps, roles, after)
     sentence = (
-        f"{model.title} with k = {model.threshold} asks for groups of at least {model.threshold} "
+        f"{model.title} with k = {model.threshold} requires groups of at least {model.threshold} "
         f"records that exchanged their values; the smallest has {level}"
     )
     return Claim(model, level, bool(model.accepts(level)), sentence, after.records)
 
 
 def linked_crowd(private: Rows, steps: Sequence[Any], roles: Roles, after: Table) -> int:
-    """Among how many records each one is, at least: of a class, or of the groups of a swap."""
+    """The size of the smallest crowd of a record: its class, or its group in a swap."""
     owners = [OWNER + name for name in roles.unit_columns]
     asked = roles.quasi_identifiers, roles.sensitive
     crowds = [swapped_crowd(private, steps, names, owners) for names in asked if names]
@@ -38,7 +38,7 @@ def linked_crowd(private: Rows, steps: Sequence[Any], roles: Roles, after: Table
 
 
 def even_crowd(after: Table) -> int:
-    """The size of the smallest class; where persons have several rows, 1 in so many is theirs."""
+    """The size of the smallest class: its rows, divided by those of any one person in it."""
     if not after.has_persons:
         return after.classes.k
     rows = after.group(after.roles.quasi_identifiers)
@@ -53,8 +53,7 @@ def swapped_crowd(
 ) -> int:
     """The size of the smallest group that exchanged the protected columns; 1 if none did.
 
-    Where persons have several rows, it is how many times as many rows a group has as any person
-    in it.
+    If persons have several rows, it is the rows of a group divided by those of any one person.
     """
     touching = [
         (number, step) for number, step in enumerate(steps) if set(_touched(step)) & set(protected)
@@ -70,7 +69,7 @@ def swapped_crowd(
 
 
 def _crowd_of_block(private: Rows, first: str, block: int, owners: Sequence[str]) -> int:
-    """The same for the columns that moved together; 1 where they did not stay in their groups."""
+    """The same for columns that moved together; 1 if they did not stay in their groups."""
     quote, query = private.engine.quote, private.engine.query
     chunk, group, source = (
         quote(first + name) for name in ("chunk", f"group_{block}", f"source_{block}")

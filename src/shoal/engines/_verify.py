@@ -29,9 +29,9 @@ from shoal.workflow.release._release import PUBLIC_MEASURES
 from shoal.workflow.release._release_files import Place, digest_of, is_plain, read_json
 from shoal.workflow.release._release_shape import AUDIT_IN_PARTS, FACTS_IN_PARTS, check_shape
 from shoal.workflow.release._signature import SIGNATURE_FILE
-from shoal.workflow.release._stated_claims import UNOWNED, check_claim, close
+from shoal.workflow.release._stated_claims import UNOWNED, check_claim, close, finding_of
 from shoal.workflow.release._verification import AUTHENTICITY, CLAIM, Checks, clean
-from shoal.workflow.release._verify import PLAIN
+from shoal.workflow.release._verify import PLAIN, UNCHECKED, check_modes
 
 Outcome = tuple[bool | None, str]
 
@@ -42,7 +42,7 @@ def verify_in_parts(
     source: Any = None,
     private: str | os.PathLike[str] | None = None,
 ) -> Verification:
-    """All checks of a release in parts; whatever is wrong is a check that failed.
+    """All checks of a release in parts; a defect is a failed check, never an error.
 
     With the ``source`` and the private half, claims that compare with the original are checked.
     """
@@ -61,8 +61,7 @@ def verify_in_parts(
     )
     audit = None
     if place.private is None:
-        untold = "only the private half tells whether a claim was removed or weakened"
-        checks.run(AUTHENTICITY, lambda: (None, untold))
+        checks.run(AUTHENTICITY, lambda: (None, UNCHECKED))
     else:
         audit = checks.read(AUTHENTICITY, lambda: PartsAudit.read(place))
         if audit is not None:
@@ -78,7 +77,7 @@ def assess_in_parts(
     source: Any = None,
     measures: Sequence[str] | None = None,
 ) -> Assessment:
-    """Assess a release in parts: what classes say and, against its original, what masking cost."""
+    """Assess the classes of a release in parts and, with its original, what masking cost."""
     wanted = None if measures is None else list(asked_by_name(measures))
     place = Place.of(Path(folder))
     _check_plain(place)
@@ -90,8 +89,8 @@ def assess_in_parts(
         return replace(assess_release(tally, None), columns=len(written.columns))
     if audit is None:
         raise InputError(
-            "Only the private half records which row of the original became which; pass the whole "
-            "release."
+            "Only the private half records which released row belongs to which original row. Pass "
+            "the whole release."
         )
     return _comparison(place, facts, audit, written, tally, source).assessment(wanted)
 
@@ -104,14 +103,14 @@ def _comparison(
     tally: Table,
     source: Any,
 ) -> Comparison:
-    """The release beside its original; ReleaseError where the source is another one."""
+    """The release and its original; ReleaseError if the source is not the original."""
     recorded, found = audit.facts["source"], described_source(source)
     if recorded and found and recorded != found:
-        raise ReleaseError("the files of the source are not those that the release was made from")
+        raise ReleaseError("the release was made from other files than those of the source")
     engine = written.engine
     rows, roles = engine.source(source), Roles.from_dict(audit.facts["roles"])
     if any(name not in rows.columns for _, name in roles.items()):
-        raise ReleaseError("the source lacks columns that the release was made from")
+        raise ReleaseError("the source lacks columns that the original had")
     names = [part["file"] for part in facts["data"]["parts"]]
     return Comparison(
         rows,
@@ -128,7 +127,7 @@ def _comparison(
 
 
 class PartsAudit:
-    """What the private half of a release in parts says."""
+    """The private half of a release in parts."""
 
     def __init__(self, folder: Path, facts: Mapping[str, Any]) -> None:
         self.folder, self.facts = folder, facts
@@ -140,7 +139,7 @@ class PartsAudit:
         return cls(place.private, check_shape(said, AUDIT_IN_PARTS, "audit.json"))
 
     def matches(self, place: Place, facts: Mapping[str, Any]) -> Outcome:
-        """Whether it is about this release."""
+        """Whether it belongs to this release."""
         said = self.facts
         if digest_of(place.public / "release.json") != said["release_sha256"]:
             return False, "release.json was changed"
@@ -155,11 +154,14 @@ class PartsAudit:
             (said["plan"].get("pseudonyms", False), bool(_roles(facts).unit_columns)),
         )
         same = all(one == other for one, other in counts)
-        return same, "release.json and every part of the private half are the ones written"
+        return (
+            same,
+            "release.json and all private parts are the ones that were written",
+        )
 
 
 def _check_plain(place: Place) -> None:
-    """ReleaseError where something in the folder is a link, so that what it names is not opened."""
+    """ReleaseError if the folder contains a link; so no file that a link names is opened."""
     walked = [each for half in (place.root, place.private) if half for each in os.walk(half)]
     for folder, _, names in walked:
         for path in (Path(folder), *(Path(folder, name) for name in names)):
@@ -193,7 +195,7 @@ def _unchanged(folder: Path, data: Mapping[str, Any]) -> Outcome:
     import pyarrow.parquet as pq
 
     if digest_of_parts(data["parts"]) != data["sha256"]:
-        return False, "the checksum over all parts is another"
+        return False, "the checksum of all parts differs"
     rows = 0
     for part in data["parts"]:
         path = folder / part["file"]
@@ -228,8 +230,8 @@ def _check_data(
     checks.run("class sizes counted twice", lambda: _same_counts(written, roles, tally, facts))
     both = None
     if source is not None and audit is not None:
-        beside = functools.partial(_comparison, place, facts, audit, written, tally, source)
-        both = checks.read("original", beside)
+        compare = functools.partial(_comparison, place, facts, audit, written, tally, source)
+        both = checks.read("original", compare)
     unowned = facts["data"]["persons"] is not None and not tally.has_persons
     for number, claim in enumerate(facts["claims"]):
         model = discover_models().get(claim["claim"])
@@ -245,7 +247,7 @@ def _check_data(
     if audit is not None:
         if roles.unit_columns:
             checks.run("pseudonyms", lambda: _same_names(written, roles, audit))
-        checks.run("private files are private", lambda: _modes(audit.folder))
+        checks.run("private files are private", lambda: check_modes(audit.folder))
         checks.run("per-record risk", lambda: _same_records(place, audit, roles, tally))
 
 
@@ -285,7 +287,7 @@ def _tally(
     if audit is not None and facts["data"]["persons"] is not None:
         unit = Roles.from_dict(audit.facts["roles"]).unit_columns
         owners = [OWNER + name for name in unit]
-        both = written.engine.beside(written, _private(written.engine, audit), owners)
+        both = written.engine.joined(written, _private(written.engine, audit), owners)
         return both.tally([*names, *owners], roles.replacing(unit=owners), weight=weight)
     names += roles.unit_columns  # pseudonyms
     try:
@@ -295,7 +297,7 @@ def _tally(
 
 
 def _with_course(tally: Table, written: Rows, audit: PartsAudit) -> Table:
-    """The tally as of a table that was made as the audit says, if it has every column."""
+    """The tally with the recorded course of the table, if it covers every column."""
     said = audit.facts.get("course")
     covered = {*written.columns} == {*tally.roles.quasi_identifiers}
     return tally.on_course(Course(**said)) if said is not None and covered else tally
@@ -306,7 +308,7 @@ def _private(engine: Engine, audit: PartsAudit) -> Rows:
 
 
 def _same_counts(written: Rows, roles: Roles, tally: Table, facts: Mapping[str, Any]) -> Outcome:
-    """The classes by plain SQL, which knows nothing of codes and tallies."""
+    """Count the classes with plain SQL, independently of codes and tallies."""
     names = ", ".join(map(written.engine.quote, roles.quasi_identifiers))
     group = f" GROUP BY {names}" if names else ""
     found = written.engine.query(
@@ -323,11 +325,11 @@ def _same_counts(written: Rows, roles: Roles, tally: Table, facts: Mapping[str, 
 
 
 def _same_names(written: Rows, roles: Roles, audit: PartsAudit) -> Outcome:
-    """Whether each person on record has a pseudonym, and each pseudonym is of one person."""
+    """Whether each recorded person has one pseudonym, and each pseudonym belongs to one person."""
     engine = written.engine
     unit = Roles.from_dict(audit.facts["roles"]).unit_columns
     owners = [OWNER + name for name in unit]
-    both = engine.beside(written, _private(engine, audit), owners)
+    both = engine.joined(written, _private(engine, audit), owners)
     counts = []
     for names in (roles.unit_columns, owners, [*roles.unit_columns, *owners]):
         listed = ", ".join(map(engine.quote, names))
@@ -361,7 +363,7 @@ def _same_limit(
     both: Comparison,
     check: Callable[[], Outcome],
 ) -> Outcome:
-    """A limit that compares with the original, measured again: on the same sample, if on one."""
+    """Measure a limit that compares with the original again, on the same sample if there is one."""
     outcome = check()
     if outcome[0] is not None:
         return outcome
@@ -372,8 +374,7 @@ def _same_limit(
     same = stated is None or (found is not None and close(found, stated))
     if not same or recorded.get("sampled_persons") != claim.sampled_about:
         return False, "the release states another value than the one measured"
-    shown = "not told" if stated is None else f"{stated:g}"
-    return claim.holds, f"required {limit.threshold:g}, measured {shown}"
+    return claim.holds, finding_of(limit.threshold, stated)
 
 
 def _same_swap(
@@ -383,28 +384,20 @@ def _same_swap(
     facts: Mapping[str, Any],
     tally: Table,
 ) -> Outcome:
-    """What the groups and sources on record promise, counted again."""
+    """Count again what the recorded groups and sources guarantee."""
     unit = Roles.from_dict(audit.facts["roles"]).unit
     roles = _roles(facts).replacing(unit=unit)
     level = linked_crowd(_private(engine, audit), facts["methods"], roles, tally)
     same = close(level, claim["measured"]) and level >= claim["required"]
-    return same, f"required {claim['required']:g}, measured {level:g}"
-
-
-def _modes(private: Path) -> Outcome:
-    if os.name != "posix":
-        return True, "file modes are not used on this system"
-    paths = [private, *private.rglob("*")]
-    others = sum(bool(path.stat().st_mode & 0o077) for path in paths)
-    return not others, f"{others} that others can read"
+    return same, finding_of(claim["required"], level)
 
 
 def _same_records(place: Place, audit: PartsAudit, roles: Roles, tally: Table) -> Outcome:
-    """Whether each key is there once, in its place, and the sizes on record are those counted.
+    """Whether each key occurs once, in its place, and the recorded class sizes are correct.
 
-    Rows lie in the order of the hashes of their keys, part after part, so a key that is there
-    twice would be there twice in a row. The sizes of the first part are compared one by one, those
-    of all parts by how many records have each.
+    The rows of all parts are in the order of the hashes of their keys, so equal keys would be
+    neighbors. The sizes in the first part are compared one by one. For all parts, the number of
+    records with each size is compared.
     """
     order = SecretStream.from_key_hex(audit.facts["order"])
     last, rows, sized = -1, 0, True
@@ -414,7 +407,7 @@ def _same_records(place: Place, audit: PartsAudit, roles: Roles, tally: Table) -
         hashes = order.keyed_hash(records["row_key"].to_numpy(), "row-order").astype(np.uint64)
         ascending = bool((hashes[1:] > hashes[:-1]).all())
         if len(hashes) and (not ascending or int(hashes[0]) <= last):
-            return False, "a row of the original is on record twice, or out of place"
+            return False, "a row of the original is recorded twice or out of place"
         last = int(hashes[-1]) if len(hashes) else last
         rows += len(hashes)
         sized = sized and "class_size" in records.columns
@@ -422,7 +415,7 @@ def _same_records(place: Place, audit: PartsAudit, roles: Roles, tally: Table) -
             file = place.public / "data" / part["file"]
             here = Sizes(tally)(pl.read_parquet(file, columns=list(roles.quasi_identifiers)))
             if not np.array_equal(here, records["class_size"].to_numpy()):
-                return False, "the sizes of classes on record are others than those counted"
+                return False, "the recorded class sizes differ from those counted"
         if sized:
             for size, count in records.group_by("class_size").len().iter_rows():
                 counts[size] = counts.get(size, 0) + count
@@ -430,5 +423,5 @@ def _same_records(place: Place, audit: PartsAudit, roles: Roles, tally: Table) -
         sizes, places = np.unique(tally.class_sizes(), return_inverse=True)
         found = np.bincount(places, tally.times).astype(np.int64)
         if counts != dict(zip(sizes.tolist(), found.tolist(), strict=True)):
-            return False, "the sizes of classes on record are others than those counted"
+            return False, "the recorded class sizes differ from those counted"
     return True, f"{rows:,} records"

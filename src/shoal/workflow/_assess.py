@@ -219,9 +219,9 @@ class _Run:
             by_quasi = None if otherwise else self.found.get("distance_linkage")
             swapping = swapping_of(self.original, self.table, by_quasi)
             notes += swapping.sentences if swapping is not None else []
-            told = [leak.columns for leak in swapping.leaks] if swapping is not None else []
+            leaking = [leak.columns for leak in swapping.leaks] if swapping is not None else []
             linking = linking_columns(self.original, self.table, by_quasi)
-            notes += [one.sentence for one in linking if one.columns not in told]
+            notes += [one.sentence for one in linking if one.columns not in leaking]
         return Assessment(
             rows=self.table.records,
             columns=len(self.table.columns),

@@ -25,7 +25,7 @@ class Encoder(Protocol):
         """The columns that come out."""
 
     def columns(self, column: str, table: Table, scale: Scale | None) -> dict[str, Floats] | None:
-        """The column of a table as numbers; None where it is numbers already."""
+        """The column of a table as numbers; None if it already has numbers."""
 
 
 def encoders_of(encoding: str, masked: Table, scales: Mapping[str, Scale]) -> dict[str, Encoder]:
@@ -49,7 +49,7 @@ def _encoder(encoding: str, masked: Table, name: str, scale: Scale | None) -> En
 
 @dataclass(frozen=True)
 class NumberEncoder:
-    """A column of numbers stays as it is; yes and no are 1 and 0, dates count in days.
+    """A column of numbers stays unchanged; yes and no are 1 and 0, dates count in days.
 
     Decimals become floats, since models do not take them.
     """
@@ -61,7 +61,7 @@ class NumberEncoder:
         return [column]
 
     def columns(self, column: str, table: Table, scale: Scale | None) -> dict[str, Floats] | None:
-        """The column as numbers; None where it is numbers already."""
+        """The column as numbers; None if it already has numbers."""
         plain = table.kind(column) in NUMBERS and not table.column(column).dtype.is_decimal()
         if plain and self.measured == "numbers":
             return None

@@ -109,17 +109,17 @@ class Swapping:
     @property
     def sentences(self) -> list[str]:
         """All of it, for the steward."""
-        told = [self.sentence]
+        sentences = [self.sentence]
         if self.widths:
             name = min(self.widths, key=lambda column: self.widths[column])
-            told.append(
+            sentences.append(
                 " f"
                 "the groups show the range of a sensitive value: at the median they "
                 "span "
                 f"{self.widths[name]:.2g} standard deviations of '{name}', the narrowest column"
             )
-        told += [f"what the swap does not cover: {leak.sentence()}" for leak in self.leaks]
-        return told
+        sentences += [f"what the swap does not cover: {leak.sentence()}" for leak in self.leaks]
+        return sentences
 
     def to_dict(self) -> dict[str, Any]:
         """All facts, exact; for the steward."""

@@ -39,9 +39,6 @@ from shoal.workflow.release._crowds import crowded_percent
 
 #: The switches of a plan, which stand above its first table.
 _SWITCHES = ("keep_order", "accept_seed", "pseudonyms")
-#: How the message of an error in a step begins.
-_STEP = "Step"
-_STEP_HEAD = re.compile(r"\s*\[\[\s*[\"']?steps[\"']?\s*\]\]")
 #: What to do about what the TOML parser refuses.
 _TOML_CURES = {
     "Invalid value": " Put texts in quotation marks, and write true and false in small letters.",
@@ -355,7 +352,7 @@ class Plan(Helpful):
             ]
         if self.require:
             out["require"] = plain(requirements_to_dict(self.require))
-        return out | ({"engine": told} if (told := self.engine.to_dict()) else {})
+        return out | ({"engine": engine} if (engine := self.engine.to_dict()) else {})
 
     @classmethod
     def from_dict(cls, given: Mapping[str, Any], *, folder: Path | None = None) -> Plan:
@@ -383,10 +380,14 @@ class Plan(Helpful):
         for number, step in enumerate(steps):
             with at_step(number, step.get("method")):
                 made.append(_step_from(step, folder))
+        with _in_part("require"):
+            requirements = requirements_from_dict(require)
+        with _in_part("roles"):
+            declared = None if roles is None else Roles.from_dict(roles)
         return cls(
             made,
-            require=requirements_from_dict(require),
-            roles=None if roles is None else Roles.from_dict(roles),
+            require=requirements,
+            roles=declared,
             unlisted=given.get("unlisted"),
             read=None if read is None else _reading_from(read),
             engine=EngineSettings.from_dict(given.get("engine", {})),
@@ -480,36 +481,47 @@ def in_released_domain(records: Iterable[StepRecord], people: Table) -> Table:
 def at_step(number: int, method: object) -> Iterator[None]:
     """Add the number of the step to every error that arises in it."""
     try:
-        yield
+        with _in_part("steps", number):
+            yield
     except ShoalError as cause:
         named = f" ({method})" if isinstance(method, str) else ""
-        cause.args = (f"{_STEP} {number + 1}{named}: {cause}", *cause.args[1:])
+        cause.args = (f"Step {number + 1}{named}: {cause}", *cause.args[1:])
+        raise
+
+
+@contextmanager
+def _in_part(part: str, number: int = 0) -> Iterator[None]:
+    """Record in every error which part of a plan it concerns."""
+    try:
+        yield
+    except ShoalError as cause:
+        cause.plan_part = part, number
         raise
 
 
 def _line_of(cause: InputError, text: str) -> int | None:
     """The line of a plan that an error is about: that of the quoted name, or of the step."""
-    error = str(cause)
-    step = re.match(rf"{_STEP} (\d+)", error)
-    heads = [n for n, line in enumerate(text.splitlines(), 1) if _STEP_HEAD.match(line)]
-    first, last = 1, len(text.splitlines())
-    if step is not None:
-        if len(heads) < int(step[1]):
-            return None  # the plan uses another TOML notation
-        first = heads[int(step[1]) - 1]
+    lines = text.splitlines()
+    part, number = cause.plan_part or ("", 0)
+    brackets, end = (r"\[\s*\[", r"\]") if part == "steps" else (r"\[", r"[\].]")
+    head = re.compile(rf"\s*{brackets}\s*[\"']?{part}[\"']?\s*{end}")
+    heads = [n for n, line in enumerate(lines, 1) if part and head.match(line)]
+    first, last = 1, len(lines)
+    if len(heads) > number:
+        first = heads[number]
+    elif part == "steps":
+        return None  # the plan uses another TOML notation
+    if part == "steps":
         last = next((head - 1 for head in heads if head > first), last)
-    part = "roles" if isinstance(cause, RolesError) else "require" if "requirement" in error else ""
-    if step is None and part:
-        lines = [line.replace(" ", "") for line in text.splitlines()]
-        first = next((n for n, line in enumerate(lines, 1) if line.startswith(f"[{part}")), 1)
-    for name in re.findall(r"'([^'\n]+)'", error):
+    for name in re.findall(r"'([^'\n]+)'", str(cause)):
         key = re.compile(rf"\s*\[*\s*(?:\w+\.)*[\"']?{re.escape(name)}[\"']?\s*[=\]]")
-        for number, line in enumerate(text.splitlines()[first - 1 : last], first):
-            if key.match(line):
-                return number
-    return first if step is not None else None
+        for line, content in enumerate(lines[first - 1 : last], first):
+            if key.match(content):
+                return line
+    return first if part == "steps" else None
 
 
+@_in_part("read")
 def _reading_from(given: Mapping[str, Any]) -> ReadOptions:
     try:
         made = ReadOptions.from_dict(given)

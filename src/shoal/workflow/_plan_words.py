@@ -34,10 +34,10 @@ def plan_view(plan: Plan) -> str:
 
 def _in_words(value: Any) -> str:
     """One or more parameters in words."""
-    told = plain(value, public=True)
-    if not isinstance(told, Mapping):
-        return str(told)
-    return ", ".join(f"{name} = {one}" for name, one in told.items())
+    shown = plain(value, public=True)
+    if not isinstance(shown, Mapping):
+        return str(shown)
+    return ", ".join(f"{name} = {one}" for name, one in shown.items())
 
 
 def called(given: Any) -> str:

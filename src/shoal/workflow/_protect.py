@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import warnings
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
@@ -31,7 +31,7 @@ from shoal.workflow._require import (
     Claim,
     discover_all_measures,
     make_claim,
-    told_claims,
+    publishable_claims,
     value_on_record,
 )
 from shoal.workflow._source import as_planned
@@ -202,14 +202,7 @@ def mask_by(table: Table, plan: Plan, progress: Progress | None = None) -> Maski
     plan = Plan.of(plan)
     table = _checked(table, plan)
     masked, records = plan.apply(table.drop(table.roles.withheld), progress=progress)
-    if len(masked) == 0 or not masked.columns:
-        raise RequirementNotMet(
-            f"The plan removes every {'record' if len(masked) == 0 else 'column'}, so there is "
-            "nothing to release. Relax the steps that suppress. Nothing was written."
-        )
-    for record in records:
-        if "nothing_left" in record.private:
-            raise RequirementNotMet(f"{record.private['nothing_left']} Nothing was written.")
+    refuse_empty(len(masked), masked.columns, records)
     if progress:
         progress("Verifying what the plan requires", 0.0)
     served = functools.partial(in_released_domain, records)
@@ -227,7 +220,7 @@ def protect(table: Table, plan: Plan, *, progress: Progress | None = None) -> Re
     table, masked, records = made.table, made.masked, made.records
     if not all(claim.holds for claim in made.claims):
         raise _not_met(made.claims, made.records, advise(made, plan, progress))
-    claims = told_claims(
+    claims = publishable_claims(
         made.claims, crowded_total([r.removed for r in records], [r.losing for r in records])
     )
     touched = {name for record in records for name in record.touched}
@@ -276,6 +269,18 @@ def protect(table: Table, plan: Plan, *, progress: Progress | None = None) -> Re
     )
 
 
+def refuse_empty(rows: int, columns: Sequence[str], records: Iterable[StepRecord]) -> None:
+    """Raise RequirementNotMet if the steps left nothing to release."""
+    if rows == 0 or not columns:
+        raise RequirementNotMet(
+            f"The plan removes every {'record' if rows == 0 else 'column'}, so there is "
+            "nothing to release. Relax the steps that suppress. Nothing was written."
+        )
+    for record in records:
+        if "nothing_left" in record.private:
+            raise RequirementNotMet(f"{record.private['nothing_left']} Nothing was written.")
+
+
 def refuse_unless_all_hold(claims: Sequence[Claim]) -> None:
     """Raise RequirementNotMet with the reasons, in one paragraph."""
     if not all(claim.holds for claim in claims):
@@ -291,9 +296,9 @@ def _not_met(
         "Mask more strongly, remove the records at risk, declare fewer quasi-identifiers, or "
         "relax the requirement"
     ]
-    told = [f"The masked table does not satisfy the plan: {'; '.join(broken)}"]
+    reasons = [f"The masked table does not satisfy the plan: {'; '.join(broken)}"]
     return RequirementNotMet(
-        ". ".join([*told, *reached(claims), *said, "Nothing was written."]),
+        ". ".join([*reasons, *reached(claims), *said, "Nothing was written."]),
         {
             "requirements": [claim.to_dict() for claim in claims],
             "steps": [record.to_dict() for record in records],
@@ -323,6 +328,14 @@ def _checked(table: Table, plan: Plan) -> Table:
     for requirement in plan.require:
         if isinstance(requirement, PrivacyModel):
             requirement.check(table)
+    refuse_undeclared(table)
+    refuse_unknown_owners(table)
+    refuse_nameless(plan, table.roles)
+    return table
+
+
+def refuse_undeclared(table: Table) -> None:
+    """Raise RolesError if columns without a role look like identifiers."""
     undeclared = table.undeclared_identifiers()
     if undeclared:
         first = list(undeclared.items())[:_MOST_NAMED]
@@ -333,9 +346,6 @@ def _checked(table: Table, plan: Plan) -> Table:
             f"Some columns look like identifiers and would be released unchanged: {listed}. List "
             "them under 'identifiers', or under 'insensitive' if they may be released."
         )
-    refuse_unknown_owners(table)
-    refuse_nameless(plan, table.roles)
-    return table
 
 
 def refuse_nameless(plan: Plan, roles: Roles) -> None:

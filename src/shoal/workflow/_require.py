@@ -137,6 +137,11 @@ class Limit(Helpful):
         row = (self.info.title, f"{bound} {self.threshold:g}", *shown.values())
         return view(self.key, listing(("measure", "limit", *shown), [row]))
 
+    def sentence(self, value: float) -> str:
+        """The limit and a measured value, in words."""
+        bound = "at most" if self.at_most is not None else "at least"
+        return f"the {self.info.title} must be {bound} {self.threshold:g} and is {value:.4g}"
+
     def accepts(self, value: float) -> bool:
         """Whether a measured value is within the limit."""
         return value <= self.threshold if self.at_most is not None else value >= self.threshold
@@ -214,7 +219,7 @@ class Claim:
         }
 
 
-def told_claims(claims: Iterable[Claim], removed: int | str) -> tuple[Claim, ...]:
+def publishable_claims(claims: Iterable[Claim], removed: int | str) -> tuple[Claim, ...]:
     """The claims as published next to the number of removed records.
 
     If that number is withheld, shares of the original are too, since they would reveal it.
@@ -237,11 +242,7 @@ def make_claim(
     """
     if isinstance(requirement, Limit):
         found = requirement.run(masked, original)
-        bound = "at most" if requirement.at_most is not None else "at least"
-        sentence = (
-            f"the {requirement.info.title} must be {bound} {requirement.threshold:g} and is "
-            f"{found.value:.4g}"
-        )
+        sentence = requirement.sentence(found.value)
         if found.interval is not None:
             sentence += f" (95 % {found.interval[0]:.4g} to {found.interval[1]:.4g})"
         holds = requirement.accepts(found.value)

@@ -81,15 +81,15 @@ def _refuse_other_kinds(
         if _FAMILIES.get(pair[0], pair[0]) != _FAMILIES.get(pair[1], pair[1])
     }
     if apart:
-        told = "; ".join(f"'{name}' is {now} but was {was}" for name, (was, now) in apart.items())
+        diff = "; ".join(f"'{name}' is {now} but was {was}" for name, (was, now) in apart.items())
         raise InputError(
-            f"The source reads differently than when the plan was made: {told}. Check what is new "
+            f"The source reads differently than when the plan was made: {diff}. Check what is new "
             "in it, such as a text for a missing value or another notation. Then declare that "
             "under [read] in the plan, or change its [read.columns]. Nothing was masked."
         )
     if other:
-        told = "; ".join(f"'{name}' is {now} but was {was}" for name, (was, now) in other.items())
-        _warn(f"The source reads slightly differently than when the plan was made: {told}.")
+        diff = "; ".join(f"'{name}' is {now} but was {was}" for name, (was, now) in other.items())
+        _warn(f"The source reads slightly differently than when the plan was made: {diff}.")
 
 
 def _warn(text: str) -> None:

@@ -98,7 +98,7 @@ def test_a_way_of_reading_that_fails_is_said_and_can_be_changed(
 def test_what_was_found_out_is_said(open_studio, folder):
     text = "name;born;ort\nÄnne;01/02/1980;Köln\nBob;03/04/1981;Bonn\n"
     page = shown(open_studio(written(folder, "latin.csv", text, "cp1252")).get("/data"))
-    assert "looks like cp1252" in page
+    assert "read as cp1252" in page
     assert "born=%d/%m/%Y" in page
     assert "1980" not in page
 

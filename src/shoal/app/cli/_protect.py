@@ -91,11 +91,11 @@ def protect(
     loaded = Plan.load(plan)
     chosen, why = reading.engine_for(data, engine, loaded.engine, loaded.read)
     if dry_run:
-        with kept_warnings(strict=strict) as told:
+        with kept_warnings(strict=strict) as warned:
             release = _tried(reading, data, loaded, chosen)
             if strict:
-                told.refuse()
-        _show_tried(release, told, show_all=show_all, as_json=as_json)
+                warned.refuse()
+        _show_tried(release, warned, show_all=show_all, as_json=as_json)
         return
     if out is None:
         raise InputError(
@@ -106,7 +106,7 @@ def protect(
     if chosen != "memory" and not as_json:
         ui.note(f"Engine: {chosen}, since {why}.")
     dialect = {"delimiter": out_delimiter, "decimal": out_decimal, "encoding": out_encoding}
-    with kept_warnings(strict=strict) as told, Working("Reading the data") as working:
+    with kept_warnings(strict=strict) as warned, Working("Reading the data") as working:
         if chosen == "memory":
             table = reading.read(data, known=loaded.read)
             release = protect(table, loaded, progress=working.if_watched)
@@ -114,16 +114,15 @@ def protect(
             from shoal.engines import protect_source
 
             written = check_format(format) if format else "parquet"
-            beside = Path(os.path.abspath(out)).parent
             release = protect_source(
                 reading.engine_source(data),
                 loaded,
                 chosen,
-                beside=beside,
+                parent=Path(os.path.abspath(out)).parent,
                 progress=working.part(0.0, 0.85),
             )
         if strict:
-            told.refuse()
+            warned.refuse()
         folder = release.save(
             out,
             format=written,
@@ -135,7 +134,7 @@ def protect(
             progress=working.if_watched if chosen == "memory" else working.part(0.85, 1.0),
         )
     if as_json:
-        facts = {"warnings": told, "engine": {"name": chosen, "why": why}}
+        facts = {"warnings": warned, "engine": {"name": chosen, "why": why}}
         ui.print_json(release_facts(release, folder, private) | facts)
         return
     show_release(release, show_all=show_all)
@@ -163,9 +162,9 @@ def _tried(reading: Reading, data: str, plan: Plan, chosen: str) -> Release:
         return protect(reading.read(data, known=plan.read), plan, progress=working.if_watched)
 
 
-def _show_tried(release: Release, told: list[str], *, show_all: bool, as_json: bool) -> None:
+def _show_tried(release: Release, warned: list[str], *, show_all: bool, as_json: bool) -> None:
     if as_json:
-        ui.print_json({"dry_run": True, **release_facts(release), "warnings": told})
+        ui.print_json({"dry_run": True, **release_facts(release), "warnings": warned})
         return
     show_release(release, show_all=show_all)
     ui.say()

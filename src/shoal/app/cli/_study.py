@@ -163,8 +163,8 @@ def _list(as_json: bool) -> None:
 
     known = built_in_studies()
     if as_json:
-        told = ("name", "title", "reference")
-        facts = [{part: getattr(study, part) for part in told} for study in known.values()]
+        parts = ("name", "title", "reference")
+        facts = [{part: getattr(study, part) for part in parts} for study in known.values()]
         ui.print_json({"studies": facts})
         return
     ui.heading("Built-in studies")

@@ -111,9 +111,9 @@ def _conclude(found: Verification, folder: Path) -> None:
     )
     ui.say()
     if failed:
-        told = checked if found.claims else "no claim was checked"
+        extent = checked if found.claims else "no claim was checked"
         ui.say(
-            f"{place} does not hold what it claims: {ui.count(failed, 'check')} failed, {told}.",
+            f"{place} does not hold what it claims: {ui.count(failed, 'check')} failed, {extent}.",
             style="bold red",
         )
     elif not found.claims:

@@ -262,13 +262,13 @@ class Jobs:
         own = process is not None and process.poll() is None
         for number in (signal.SIGTERM, getattr(signal, "SIGKILL", signal.SIGTERM)):
             end = time.monotonic() + _GRACE
-            told = False
+            asked = False
             while self._is_alive(folder) and time.monotonic() < end:
                 pid = process.pid if own and process else _process_in(folder)
-                if pid is not None and not told:
+                if pid is not None and not asked:
                     with contextlib.suppress(ProcessLookupError, PermissionError):
                         os.killpg(pid, number)
-                    told = True
+                    asked = True
                 time.sleep(0.02)
 
     def remove(self, id: str) -> None:

@@ -408,9 +408,9 @@ def project_of(given: Path) -> tuple[Path, Path | None]:
     return Path(os.path.realpath(beside)), place
 
 
-def _is_open(folder: Path, told: str) -> str:
+def _is_open(folder: Path, record: str) -> str:
     """A message that another studio has the project, and where, without its token."""
-    words = [word for word in told.split()[:2] if word.isdecimal()]
+    words = [word for word in record.split()[:2] if word.isdecimal()]
     if len(words) < 2:  # it has only begun
         return f"Another studio is opening the project '{folder}'. Continue there."
     process, port = words

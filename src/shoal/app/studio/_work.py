@@ -77,7 +77,7 @@ def outcome_of(folder: Path) -> dict[str, Any]:
     if facts["kind"] not in _KINDS:
         return {"state": "failed", "sentence": "There is no job of this kind."}
     run = importlib.import_module(f"shoal.app.studio.tasks.{facts['kind']}").run
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", ShoalWarning)
         try:
@@ -94,7 +94,7 @@ def outcome_of(folder: Path) -> dict[str, Any]:
             outcome = {"state": "failed", "sentence": _unexpected(cause)}
         else:
             outcome = {"state": "done", "sentence": ""}
-    said = dict.fromkeys(str(warning.message) for warning in told)
+    said = dict.fromkeys(str(warning.message) for warning in warned)
     return outcome | {"warnings": list(said)}
 
 

@@ -1,9 +1,9 @@
 """How each step of a plan runs on an engine: by counts, by value, or in chunks.
 
-By counts, the step works on the combinations of the columns it looks at, and each row then gets
-what became of its combination: that is what memory finds. By value, what the step learns is
-learned from counts, and each row is mapped by itself. In chunks, the step runs as in memory on
-about a hundred thousand similar rows at a time, and what it promises holds in each chunk.
+By counts, the step masks the combinations of its columns, and each row gets the masked values of
+its combination; the result is that of memory. By value, the step learns from counts, and each row
+is mapped by itself. In chunks, the step runs as in memory on about a hundred thousand similar rows
+at a time, and its guarantee holds in each chunk.
 """
 
 from shoal.engines.steps._course import Course

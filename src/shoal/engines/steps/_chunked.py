@@ -1,4 +1,4 @@
-"""Steps in chunks: as in memory, on about a hundred thousand similar rows at a time."""
+"""Steps in chunks: each runs as in memory on about a hundred thousand similar rows at a time."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ from shoal.models import (
 from shoal.randomness import SecretStream
 from shoal.table import Roles, Table
 
-#: So many rows are in a chunk: the kernels are quick with them, and little is lost at the cuts.
+#: The number of rows in a chunk: kernels are fast with it, and cuts cost little.
 CHUNK = 100_000
 SAMPLED = 200_000
-#: At least so many of them in each chunk are masked with and without chunks; of values that are
-#: no quantities so many in all, since comparing them takes longer.
+#: To measure what cuts cost, at least this many rows of each chunk are masked with and without
+#: chunks. If some values are not quantities, it is this many in all, since comparing takes longer.
 _LEAST, _TRIED = 5_000, 20_000
 
 
 def by_chunks(step: Masker, course: Course) -> None:
     """Cut the rows by a tree that was made from a sample, and mask each chunk by itself.
 
-    Ranks that are near are near among all records, so for swaps by rank chunks are drawn at random:
-    a share of the ranks of such a chunk is that share of all ranks.
+    For swaps by rank, chunks are drawn at random. Then a share of the ranks in a chunk is about the
+    same share of all ranks.
     """
     rows, stream = course.rows, SecretStream.from_state(None)
     touched, columns = _touched(step, course), _cut_by(step, course)
@@ -78,7 +78,7 @@ def by_chunks(step: Masker, course: Course) -> None:
 
 
 def compares(step: Masker) -> bool:
-    """Whether models ask about more than a group by itself, so that chunks cannot satisfy them."""
+    """Whether models depend on more than single groups, so that chunks cannot satisfy them."""
     asked = models_of(getattr(step, "models", None))
     return any(
         isinstance(model, (BetaLikeness, DeltaDisclosure, PopulationModel, TCloseness))
@@ -96,15 +96,15 @@ def _touched(step: Masker, course: Course) -> list[str]:
 
 
 def _cut_by(step: Masker, course: Course) -> list[str]:
-    """The columns by which rows are similar that are in one chunk; none where it is drawn.
+    """The columns by which the rows of a chunk are similar; none if chunks are drawn at random.
 
-    Secrets are not among them: whoever knows a person would know the chunk, and so about the
-    secret. For redrawing, classes stay whole.
+    Secrets are not among them: anyone who knows a person would know the chunk, and so something
+    about the secret. For redrawing, classes stay whole.
     """
     touched, quasi = _touched(step, course), list(course.roles.quasi_identifiers)
     if isinstance(step, Redraw):
         if not quasi:
-            raise InputError("On an engine, redraw draws by class; declare quasi-identifiers.")
+            raise InputError("On an engine, redraw draws by class. Declare quasi-identifiers.")
         return quasi
     if not isinstance(step, Swap) or not step.informed:
         return [] if isinstance(step, RankSwap) else touched
@@ -119,14 +119,16 @@ def _lost_at_cuts(
 ) -> dict[str, float]:
     """How much more is lost with chunks than without, measured on a sample.
 
-    Of numbers the squared error is lost, in standard deviations, of other values each that changes.
-    A chunk of the sample has fewer rows than one of the table, and so loses more: a power of its
-    rows, which a smaller sample tells.
+    The loss of numbers is their squared error in standard deviations; of other values, each change
+    counts. A chunk of the sample has fewer rows than one of the table, so it loses more. The loss
+    follows a power of the number of rows, which is estimated from a smaller sample.
     """
     if not tree.cuts or not isinstance(step, (Microaggregate, Swap)):
         return {}
     some = sample.select(_in_deviations(sample[name]) for name in columns)
-    some = some[SecretStream.public("chunks").permutation(some.height)]  # the first ones are any
+    some = some[
+        SecretStream.public("chunks").permutation(some.height)
+    ]  # so the first rows are a random sample
     if not all(kind.is_float() for kind in some.schema.values()):
         some = some.head(_TRIED)
     chunks = min(len(tree.cuts) + 1, max(2, some.height // _LEAST))
@@ -139,7 +141,7 @@ def _lost_at_cuts(
 
 
 def _lost_in(some: pl.DataFrame, chunks: int, k: int) -> float:
-    """How much more groups lose in so many chunks than in one."""
+    """How much more groups lose in ``chunks`` chunks than in one."""
     whole = _lost_in_groups(some, k)
     cuts = cuts_of(some, some.columns, some.height, chunk=some.height // chunks)
     places = pl.Series(HIDDEN + "chunk", cuts.chunks(some))

@@ -1,4 +1,4 @@
-"""Steps by counts: what becomes of a combination becomes of each row that has it."""
+"""Steps by counts: each row gets the masked values of its combination."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def by_counts(step: Generalize | Suppress, course: Course) -> None:
         in_boxes = isinstance(step, Generalize) and step.algorithm == "mondrian"
         if not in_boxes or course.roles.unit_columns or compares(step):
             raise
-        by_chunks(step, course)  # what Mondrian would cut first is cut first
+        by_chunks(step, course)  # the tree makes the cuts that Mondrian would make first
         return
     masked = step.fit_transform(tally)
     if len(tally) > _WORTH_COLLECTING:
-        gc.collect()  # a kernel that was compiled leaves cycles, which hold all combinations
+        gc.collect()  # compiled kernels leave cycles, which hold all combinations
     keys = [name for name in columns if name in _keys_of(step, course)]
     if isinstance(step, Generalize) and step.suppressed == "kept":
-        keys += course.owners  # a person's rows stay as a whole, and as stars
+        keys += course.owners  # all rows of a person are kept as stars
     function = ByCombination(tally, masked, keys, step.touched_)
     if tally.together is not None and len(masked) < len(tally):
         function.gone = _gone_owners(tally, masked, course)
@@ -54,14 +54,14 @@ def by_counts(step: Generalize | Suppress, course: Course) -> None:
 
 
 def _keys_of(step: Generalize | Suppress, course: Course) -> Sequence[str]:
-    """The columns that decide what becomes of a row."""
+    """The columns that decide how a row is masked."""
     if step.columns is not None:
         return step.columns
     return course.roles.quasi_identifiers
 
 
 def _decided_by(step: Generalize | Suppress, course: Course) -> list[str]:
-    """The columns that a step looks at: those it changes, and those that its models ask about."""
+    """The columns that a step needs: those it changes, and those that its models depend on."""
     names = dict.fromkeys(_keys_of(step, course))
     if isinstance(step, Generalize) and (step.models is not None or step.suppressed == "kept"):
         names |= dict.fromkeys(course.roles.sensitive)
@@ -71,7 +71,7 @@ def _decided_by(step: Generalize | Suppress, course: Course) -> list[str]:
 
 
 def _gone_owners(tally: Table, masked: Table, course: Course) -> pl.DataFrame:
-    """The owners who have no row left; who lives alone goes with the combination."""
+    """The owners who have no row left; rows without an owner go with their combination."""
     assert tally.together is not None
     left = tally.together[tally.rows_of_keys(masked.row_key)]
     frame: pl.DataFrame = tally.frame

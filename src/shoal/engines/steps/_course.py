@@ -1,4 +1,4 @@
-"""Rows on their way through a plan, and what each step leaves on record."""
+"""Rows on their way through a plan, and the record of each step."""
 
 from __future__ import annotations
 
@@ -32,26 +32,26 @@ from shoal.workflow._require import plain
 
 @dataclass
 class Course:
-    """Rows on their way through a plan: where they are, and what is known of them."""
+    """Rows on their way through a plan, and what is known about them."""
 
     rows: Rows
     roles: Roles
     total: int
     records: list[StepRecord] = field(default_factory=list)
-    #: Rows whose combinations were counted already, and those combinations.
+    #: Rows that were already counted, and their combinations.
     counted: tuple[Rows, Table] | None = None
     #: The rows that a sample was drawn from, and how many steps came before it.
     drawn_from: tuple[Rows, int] | None = None
-    #: What the steps learned, as far as people of a population can be mapped by it.
+    #: The fitted steps that can map people of a population.
     fitted: list[Masker] = field(default_factory=list)
     #: The populations that models name, counted.
     people: dict[str, Table] = field(default_factory=dict)
-    #: What was done to the rows, as far as differential privacy asks.
+    #: What was done to the rows, as far as differential privacy depends on it.
     past: Past = field(default_factory=Past)
 
     @property
     def population(self) -> Rows | None:
-        """What a sample was drawn from, unless classes were changed or taken out afterwards."""
+        """The rows a sample was drawn from, unless later steps changed or removed classes."""
         if self.drawn_from is None:
             return None
         rows, number = self.drawn_from
@@ -61,7 +61,7 @@ class Course:
         return rows if same else None
 
     def peopled(self, model: PrivacyModel) -> PrivacyModel:
-        """The model, with its population as combinations that the engine counted, once."""
+        """The model, with its population as combinations that the engine counts once."""
         if not isinstance(model, PopulationModel) or isinstance(model.population, Table):
             return model
         path = model.population
@@ -71,7 +71,7 @@ class Course:
             lacking = [name for name in quasi if name not in rows.columns]
             if lacking:
                 raise InputError(
-                    f"The population has no column {quoted(lacking)}; it needs all "
+                    f"The population has no column {quoted(lacking)}. It needs all "
                     "quasi-identifiers."
                 )
             named = [*quasi, *unit] if {*unit} <= {*rows.columns} else list(quasi)
@@ -89,12 +89,12 @@ class Course:
 
     @property
     def owners(self) -> list[str]:
-        """The columns that say of which person, and of which household, a row is."""
+        """The columns of the persons and households to which rows belong."""
         return [*self.roles.unit_columns, *self.roles.household]
 
     @property
     def together(self) -> Together:
-        """What is drawn or taken out as a whole."""
+        """The rows that are drawn or removed as a whole."""
         if not (self.roles.unit_columns and self.roles.household):
             return Together(tuple(self.owners))
         pairs = self.rows.tally(self.owners, roles_on(self.roles, self.owners))
@@ -102,7 +102,7 @@ class Course:
         return Together(tuple(self.owners), frame.with_columns(pl.Series(WHOLE, pairs.together)))
 
     def name_persons(self, stream: SecretStream) -> str:
-        """Give each person a pseudonym, in a first column; what comes back is its name."""
+        """Add a first column with a pseudonym of each person, and return its name."""
         unit = self.roles.unit_columns
         called = unit[0] if len(unit) == 1 else "person"
         while called in self.rows.schema:
@@ -114,13 +114,13 @@ class Course:
         return called
 
     def leave_homes(self) -> None:
-        """Forget of which household a row is: no claim and no measure asks for it."""
+        """Drop the households of rows, since no claim and no measure depends on them."""
         homes = self.roles.household
         hidden = {n: kind for n, kind in self.rows.hidden.items() if n not in homes}
         self.rows, self.roles = replace(self.rows, hidden=hidden), self.roles.without(homes)
 
     def tally(self, columns: Sequence[str]) -> Table:
-        """The combinations of some columns, with whose they are where a person has several."""
+        """The combinations of some columns, with their owners if a person has several rows."""
         names = [*columns, *(n for n in self.owners if n not in columns)]
         known, self.counted = self.counted, None
         if known is not None and known[0] is self.rows and {*known[1].columns} == {*names}:
@@ -140,7 +140,7 @@ def record_step(
     facts: Mapping[str, Any] | None = None,
     past: Past = OTHER,
 ) -> None:
-    """What the step did, as a plan records it in memory."""
+    """Record what a step did, like a plan in memory."""
     course.past = past
     gone = step.removed_ if removed is None and hasattr(step, "removed_") else removed or 0
     course.records.append(

@@ -1,7 +1,7 @@
-"""Functions that change rows wherever an engine has them: what a step found out, applied.
+"""Functions that apply to rows what a step learned, wherever an engine has the rows.
 
-They are sent to the workers of a cluster, so each is plain data that can be pickled. A key among
-it is a secret of the release: it travels to the workers and is written nowhere.
+They are sent to the workers of a cluster, so each is plain data that can be pickled. A key in it
+is a secret of the release: it travels to the workers but is never written.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ _ROOM = 1 << 62
 
 @dataclass(frozen=True)
 class Together:
-    """What is drawn or taken out as a whole: the rows of a person, or of a household.
+    """Which rows are drawn or removed as a whole: those of a person or a household.
 
-    ``columns`` name it; a row that lacks one of these values goes by itself. Without columns each
-    row does.
+    ``columns`` identify the person or household. A row without one of these values is on its own,
+    and so is every row if there are no columns.
     """
 
     columns: tuple[str, ...] = ()
-    #: Where persons and households overlap: each pair, and the number of what goes together.
+    #: If persons and households overlap: each pair with the number of its connected rows.
     parts: pl.DataFrame | None = None
 
     def numbers(self, frame: pl.DataFrame) -> Integers:
-        """A number for each row, equal for those that go together."""
+        """A number for each row, equal for rows that belong together."""
         keys = frame[ROW].to_numpy()
         if not self.columns:
             return keys
@@ -54,20 +54,20 @@ class Together:
         return np.where(alone, keys, mixed)
 
     def all_of(self, named: pl.DataFrame) -> pl.DataFrame:
-        """The values of the columns of whoever goes together with some, which are ``named``."""
+        """The column values of all persons or households that belong together with ``named``."""
         if self.parts is None:
             return named.select(self.columns).drop_nulls()
         met = self.parts.join(named, on=self.columns, how="semi", nulls_equal=True).select(WHOLE)
         return self.parts.join(met, on=WHOLE, how="semi").select(self.columns)
 
 
-#: What the column of :class:`Together` is called that has its numbers.
+#: The column of :class:`Together` that has the numbers.
 WHOLE = HIDDEN + "whole"
 
 
 @dataclass(frozen=True)
 class Below:
-    """Keep the rows whose keyed hash, or that of what they go together with, is below a bound."""
+    """Keep the rows whose keyed hash is below a bound; rows that belong together have one hash."""
 
     key: str
     bound: int
@@ -101,10 +101,10 @@ def _in_order(hashes: npt.NDArray[np.uint64]) -> pl.Series:
 
 
 class InStrata:
-    """Keep so many rows of each stratum: those whose keyed hashes are least.
+    """Keep a quota of rows of each stratum: those with the smallest keyed hashes.
 
-    ``quotas`` has how many of each, and ``bounds`` the hash of the last one that stays. Without
-    bounds, each row becomes what tells them: its stratum, its quota and its place.
+    ``bounds`` has the hash of the last row to keep in each stratum. Without bounds, the function
+    returns the stratum, quota and hash of each row, from which they follow.
     """
 
     def __init__(self, key: str, strata: Keys, quotas: Integers) -> None:
@@ -127,7 +127,7 @@ class InStrata:
 
 
 class Levels:
-    """The values of a column that were counted; the code of each is its place."""
+    """The counted values of a column; the code of a value is its place."""
 
     def __init__(self, table: Table, name: str) -> None:
         self.name, self.values = name, table.codes(name).levels
@@ -135,7 +135,7 @@ class Levels:
         self.count = self.missing + 1
 
     def of(self, cells: pl.Series) -> Integers:
-        """The code of each cell; a value that was not counted is an error."""
+        """The code of each cell; an error for a value that was not counted."""
         values = self.values
         if not values.dtype.is_nested() and values.dtype.is_numeric():
             known = values.to_numpy()
@@ -157,15 +157,15 @@ class Levels:
 
 def _uncounted(name: str) -> RequirementNotMet:
     return RequirementNotMet(
-        f"Column '{name}' has a value now that was not there when it was counted: the source "
-        "changed while it was read. Nothing was written."
+        f"Column '{name}' has a value that it did not have when it was counted: the source changed "
+        "while it was read. Nothing was written. Run it again when the source no longer changes."
     )
 
 
 class Keys:
     """Numbers for combinations of columns: equal where the combinations are.
 
-    ``first`` are rows of the table that have the known combinations, in their order.
+    ``first`` has a row of the table for each known combination, in their order.
     """
 
     def __init__(self, table: Table, columns: Sequence[str]) -> None:
@@ -201,14 +201,14 @@ def _found(known: Integers, numbers: Integers, name: str) -> Integers:
 
 
 class ByCombination:
-    """Give each row what became of its combination, or take it out.
+    """Give each row the masked values of its combination, or remove it.
 
     Parameters
     ----------
     tally, masked : Table
-        The combinations before and after a step; those that are gone were taken out.
+        The combinations before and after a step; missing ones were removed.
     columns : list of str
-        The columns that decide.
+        The columns that decide how a row is masked.
     touched : list of str
         The columns that changed.
     """
@@ -220,7 +220,7 @@ class ByCombination:
         row, of_row = masked.rows_of_keys(tally.row_key), tally.group(columns).labels
         left, last = row >= 0, np.full(len(self.keys.known), -1)
         last[of_row[left]] = row[left]
-        last = last[of_row[self.keys.first]]  # a row that is left, if any is
+        last = last[of_row[self.keys.first]]  # a remaining row, if there is one
         self.kept = last >= 0
         self.dropped = [name for name in touched if name not in masked.columns]
         shown = [name for name in touched if name in masked.columns]
@@ -234,7 +234,7 @@ class ByCombination:
             for name in shown
             if name not in columns
         }
-        #: The owners whose rows are taken out as a whole, and the columns that name them.
+        #: The owners whose rows are removed as a whole, and the columns that identify them.
         self.gone: pl.DataFrame | None = None
         self.touches, self.drops = tuple(touched), len(masked) < len(tally)
 
@@ -265,7 +265,7 @@ def _blanked(
 
 
 def _taken(levels: pl.Series, codes: npt.NDArray[Any]) -> pl.Series:
-    """The values of codes; missing where a code is beyond the levels."""
+    """The values of codes; missing if a code is beyond the levels."""
     place = codes.astype(np.int64)
     if not len(levels):
         return pl.Series([None], dtype=levels.dtype).new_from_index(0, len(place))
@@ -278,11 +278,11 @@ def _taken(levels: pl.Series, codes: npt.NDArray[Any]) -> pl.Series:
 
 @dataclass(frozen=True)
 class Served:
-    """Map each row by itself, as a step that was fitted does."""
+    """Map each row by itself with a fitted step."""
 
     step: Masker
     roles: Roles
-    #: The columns that it changes, with the types that they have afterwards.
+    #: The columns that it changes, with their new types.
     kinds: Mapping[str, pl.DataType]
     drops: bool = False
 
@@ -299,7 +299,7 @@ class Served:
 
 @dataclass(frozen=True)
 class Emptied:
-    """Take out rows for which a condition holds, with those of some owners; or all others."""
+    """Remove rows that meet a condition, and those of some owners; with ``met``, all others."""
 
     where: str
     roles: Roles
@@ -319,10 +319,10 @@ def without_owners(frame: pl.DataFrame, gone: pl.DataFrame) -> pl.DataFrame:
 
 @dataclass(frozen=True)
 class Named:
-    """Add a first column with a secret name for the person of each row.
+    """Add a first column with a pseudonym for the person of each row.
 
-    It is a hash under a key that is in the private half, of 80 bits, so that no two persons get one
-    name. Whose row it is stays beside it, hidden.
+    It is a hash of 80 bits with a key in the private half, so no two persons get the same
+    pseudonym. The unit stays as hidden columns.
     """
 
     key: str
@@ -331,7 +331,7 @@ class Named:
 
     @property
     def hidden(self) -> dict[str, str]:
-        """What the columns of the unit are called afterwards."""
+        """The new names of the columns of the unit."""
         return {name: HIDDEN + OWNER + name for name in self.unit}
 
     def __call__(self, frame: pl.DataFrame) -> pl.DataFrame:
@@ -341,10 +341,10 @@ class Named:
         begun = hashlib.blake2b(digest_size=10, key=bytes.fromhex(self.key))
         names = [_digest(begun.copy(), one.encode()) for one in written.to_list()]
         named = persons.rename(self.hidden).with_columns(pl.Series(self.called, names))
-        beside = frame.rename(self.hidden).join(
+        joined = frame.rename(self.hidden).join(
             named, on=list(self.hidden.values()), how="left", maintain_order="left"
         )
-        return beside.select(self.called, *(n for n in beside.columns if n != self.called))
+        return joined.select(self.called, *(n for n in joined.columns if n != self.called))
 
 
 def _digest(begun: Any, content: bytes) -> str:
@@ -354,7 +354,7 @@ def _digest(begun: Any, content: bytes) -> str:
 
 @dataclass(frozen=True)
 class Lost:
-    """The rows that another function takes out."""
+    """The rows that another function removes."""
 
     function: Function
 
@@ -364,15 +364,15 @@ class Lost:
 
 @dataclass(frozen=True)
 class Noise:
-    """Add Laplace noise to the rows of whole parts, by the range of their class."""
+    """Add Laplace noise to the rows of whole parts, scaled by the range of their class."""
 
     key: str
     method: str
     epsilon: float
     by: tuple[str, ...]
-    #: For each column the range of each class, and the lowest and highest value of all.
+    #: For each column, the range of each class, and the lowest and highest of all values.
     ranges: Mapping[str, tuple[pl.DataFrame, float, float]]
-    #: The types that these columns have afterwards.
+    #: The new types of these columns.
     kinds: Mapping[str, pl.DataType]
 
     def __call__(self, frame: pl.DataFrame) -> pl.DataFrame:
@@ -381,10 +381,10 @@ class Noise:
         new = []
         for name, (ranges, low, high) in self.ranges.items():
             if self.by:
-                beside = frame.select(self.by).join(
+                found = frame.select(self.by).join(
                     ranges, on=self.by, how="left", nulls_equal=True, maintain_order="left"
                 )
-                widths = (beside["high"] - beside["low"]).fill_null(0.0).to_numpy()
+                widths = (found["high"] - found["low"]).fill_null(0.0).to_numpy()
             else:
                 widths = np.full(frame.height, high - low)
             scales = np.maximum(np.where(widths > 0, widths, high - low) / self.epsilon, tiny)
@@ -410,12 +410,12 @@ class Noise:
 
 @dataclass(frozen=True)
 class Redrawn:
-    """Keep a category with a probability, else draw one by how often each occurs."""
+    """Keep a category with a probability, or else draw one by their frequencies."""
 
     key: str
     method: str
     keep: float
-    #: For each column its values and how many records have each.
+    #: For each column, its values and their numbers of records.
     counts: Mapping[str, tuple[pl.Series, Integers]]
 
     def __call__(self, frame: pl.DataFrame) -> pl.DataFrame:
@@ -427,20 +427,20 @@ class Redrawn:
             bounds = np.cumsum(counts)
             places = own.integers_below(np.full(frame.height, bounds[-1]))
             drawn = values.gather(np.searchsorted(bounds, places, side="right"))
-            anew = pl.Series(own.uniform(frame.height) >= self.keep) & frame[name].is_not_null()
-            new.append(pl.select(pl.when(anew).then(drawn).otherwise(frame[name])).to_series())
+            redrawn = pl.Series(own.uniform(frame.height) >= self.keep) & frame[name].is_not_null()
+            new.append(pl.select(pl.when(redrawn).then(drawn).otherwise(frame[name])).to_series())
         return frame.with_columns(s.alias(n) for s, n in zip(new, self.counts, strict=True))
 
 
 @dataclass(frozen=True)
 class InChunk:
-    """Run a step on all rows of a chunk, with random numbers of its own."""
+    """Run a step on all rows of a chunk, with its own random numbers."""
 
     step: Masker
     roles: Roles
     key: str
     number: int
-    #: Columns that are text in every chunk, whether this one had to change them or not.
+    #: Columns that become text in every chunk, even if a chunk does not change them.
     texts: tuple[str, ...] = ()
 
     def __call__(self, frame: pl.DataFrame) -> pl.DataFrame:

@@ -1,4 +1,4 @@
-"""Which way each step of a plan runs on an engine, and which steps cannot run there."""
+"""How each step of a plan runs on an engine, and which steps cannot run there."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def check_steps(steps: Sequence[Masker]) -> None:
     for number, step in enumerate(steps, start=1):
         if getattr(step, "random_state", None) is not None:
             raise InputError(
-                f"Step {number} ('{step.method}') has a 'random_state'; on an engine every draw "
-                "comes from the operating system. Leave it out."
+                f"Step {number} ('{step.method}') has a 'random_state', but on an engine every "
+                "draw comes from the operating system's entropy. Leave it out."
             )
         if _way(step) is None:
             raise InputError(
@@ -58,7 +58,7 @@ def run_step(step: Masker, course: Course) -> None:
     assert way is not None
     named = getattr(step, "columns", None)
     if step.needs_columns and not (course.roles.quasi_identifiers if named is None else named):
-        # earlier steps took out every quasi-identifier: nothing is left to mask
+        # earlier steps removed every quasi-identifier: nothing is left to mask
         parameters = plain(step.changed_params(public=True), public=True)
         course.records.append(StepRecord(step.method, parameters))
         return
@@ -96,5 +96,5 @@ def _why_not(step: Masker) -> str:
     if compares(step):
         return "it runs in chunks, but one of its models compares groups with all records"
     if isinstance(step, Swap):
-        return "it finds blocks by mutual information over all records; swap jointly instead"
+        return "it forms blocks by mutual information over all records; swap jointly instead"
     return "it needs all records at once"

@@ -30,7 +30,7 @@ from shoal.randomness import SecretStream
 
 
 def by_sampling(step: Sample, course: Course) -> None:
-    """Keep the rows, or persons, with the least keyed hashes: a share, or an exact number."""
+    """Keep the rows or persons with the smallest keyed hashes: a share, or an exact number."""
     rows, stream = course.rows, SecretStream.from_state(None)
     together = course.together if step.whole else Together()
     share = exact_fraction(step.fraction)
@@ -54,7 +54,7 @@ def by_sampling(step: Sample, course: Course) -> None:
 def _bound_of(
     rows: Rows, stream: SecretStream, share: Fraction, total: int, together: Together
 ) -> int:
-    """The hash below which the share of all rows, or of all that goes together, lies."""
+    """The hash below which the share of all rows, persons or households lies."""
     engine, place = rows.engine, HIDDEN + "place"
     placed = _placed(rows, Hashed(stream.key_hex, together), together.columns, [place])
     if together.columns:
@@ -66,14 +66,14 @@ def _bound_of(
 
 
 def _placed(rows: Rows, function: Function, asked: Sequence[str], made: Sequence[str]) -> str:
-    """The name under which SQL finds numbers that a function makes of some columns."""
+    """The name in SQL of numbers that a function computes from some columns."""
     bare = replace(rows, schema={}, hidden=dict(rows.kinds(asked)))
     numbers = rows.engine.mapped(bare, function, {}, hidden=dict.fromkeys(made, pl.Int64()))
     return rows.engine.settled(numbers, made).name
 
 
 def _in_strata(step: Sample, course: Course, stream: SecretStream, together: Together) -> InStrata:
-    """The rows with the least hashes of each class, as many as the step says."""
+    """The rows with the smallest hashes of each class, as many as the step requires."""
     rows = course.rows
     if together.columns:
         place = HIDDEN + "place"
@@ -94,7 +94,7 @@ def _in_strata(step: Sample, course: Course, stream: SecretStream, together: Tog
 
 
 def _hashes_at(rows: Rows, function: InStrata) -> npt.NDArray[np.uint64]:
-    """The hash of the last row of each stratum that is within its quota; 0 where that is none."""
+    """The hash of the last row within the quota of each stratum; 0 if the quota is 0."""
     stratum, quota, place = (HIDDEN + name for name in ("stratum", "quota", "place"))
     asked = [levels.name for levels in function.strata.levels]
     placed = _placed(rows, function, asked, [stratum, quota, place])

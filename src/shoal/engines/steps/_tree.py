@@ -1,7 +1,7 @@
 """Chunks of similar rows: a tree of cuts at quantiles of a sample.
 
-At each node the column with the widest range among the rows of the node is cut at its median. Rows
-chosen at random would lose much more than chunks of neighbours do.
+At each node, the column with the widest range among the rows of the node is cut at its median.
+Chunks of random rows would lose much more than chunks of neighbors.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from shoal.randomness import SecretStream
 
 @dataclass(frozen=True)
 class Cut:
-    """Rows whose column is at most a number go to one side; a side below 0 is a chunk."""
+    """Rows whose column is at most ``number`` go to the first side; a side below 0 is a chunk."""
 
     column: int
     number: float
@@ -29,10 +29,10 @@ class Cut:
 
 @dataclass(frozen=True)
 class Tree:
-    """Cuts of some columns; ``levels`` are the values of those that are not numbers.
+    """Cuts of some columns; ``levels`` has the values of those that are not numbers.
 
-    ``gaps`` are the numbers that missing values stand for: rows that are equal in the columns go to
-    one chunk, whichever rows they are looked at with.
+    ``gaps`` has the numbers that replace missing values, so that equal rows always go to the same
+    chunk.
     """
 
     columns: tuple[str, ...]
@@ -69,7 +69,7 @@ class ChunkOf:
 
 @dataclass(frozen=True)
 class DrawnChunk:
-    """Add the number of a chunk that is drawn for each row, by the hash of its key."""
+    """Add the number of a random chunk for each row, by the hash of its key."""
 
     key: str
     count: int
@@ -82,10 +82,10 @@ class DrawnChunk:
 
 
 def cuts_of(sample: pl.DataFrame, columns: Sequence[str], total: int, *, chunk: int) -> Tree:
-    """Cuts such that about ``chunk`` of the ``total`` rows are in each chunk.
+    """Cuts such that each chunk has about ``chunk`` of the ``total`` rows.
 
-    A chunk has at least half as many, as far as the sample tells; where a column has no value
-    to cut at, it stays whole.
+    Judged by the sample, a chunk has at least half as many. If no column has a value to cut at, a
+    chunk stays whole.
     """
     levels = {
         name: sample[name].drop_nulls().unique().sort()
@@ -123,7 +123,7 @@ def cuts_of(sample: pl.DataFrame, columns: Sequence[str], total: int, *, chunk: 
 
 
 def _best(scaled: Floats) -> tuple[int, npt.NDArray[np.bool_]] | None:
-    """The column with the widest range that can be cut at its median, and who is below."""
+    """The column with the widest range that can be cut at its median, and the rows below it."""
     for column in np.argsort(-np.ptp(scaled, axis=0), kind="stable").tolist():
         values = scaled[:, column]
         if np.ptp(values) == 0:
@@ -138,7 +138,7 @@ def _best(scaled: Floats) -> tuple[int, npt.NDArray[np.bool_]] | None:
 
 
 def _places(cells: pl.Series, levels: pl.Series | None, gap: float) -> Floats:
-    """Cells as numbers: dates by their ticks, texts by their rank; others in the gap."""
+    """Cells as numbers: dates as ticks, texts as ranks, and ``gap`` for missing values."""
     if levels is None:
         numbers = cells.to_physical().cast(pl.Float64).to_numpy()
     else:

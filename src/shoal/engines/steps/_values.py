@@ -1,4 +1,4 @@
-"""Steps by value: what they learn is learned from counts, and each row is mapped by itself."""
+"""Steps by value: they learn from counts, and map each row by itself."""
 
 from __future__ import annotations
 
@@ -72,12 +72,12 @@ def by_value(step: Masker, course: Course) -> None:
 
 
 def _wide(kind: pl.DataType) -> pl.DataType:
-    """A type that also holds what numbers of other parts become."""
+    """A type that also fits the results for numbers of other parts."""
     return pl.Decimal(38, kind.scale) if isinstance(kind, pl.Decimal) else kind
 
 
 def _to_learn_from(step: Masker, course: Course, name: str) -> Table:
-    """The values of a column with their counts; to round very many, some of them are enough."""
+    """The values of a column with their counts; a sample is enough to round very many values."""
     own = roles_on(course.roles, [name])
     try:
         return course.rows.tally([name], own)
@@ -90,7 +90,7 @@ def _to_learn_from(step: Masker, course: Course, name: str) -> Table:
 
 
 def by_condition(step: Suppress, course: Course) -> None:
-    """Take out the records for which a condition holds, and with them those of their persons."""
+    """Remove the records that meet a condition and, if asked, all others of their persons."""
     assert step.where is not None
     if step.target != "records":
         by_value(step, course)

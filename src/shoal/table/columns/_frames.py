@@ -164,24 +164,35 @@ def _inconvertible(native: Any, types: Mapping[str, Any]) -> str:
     return f"column {', '.join(shown)}{more}" if odd else ""
 
 
-def check_names(names: list[Any]) -> None:
-    """InputError unless the names are valid and all different."""
-    if not all(isinstance(name, str) for name in names):
-        raise InputError("Column names must be text. Rename columns whose names are numbers.")
-    if any(not name.strip() for name in names):
-        raise InputError("A column has an empty name. Give every column a name.")
+def check_names(
+    names: Sequence[Any],
+    called: str = "The table",
+    *,
+    error: type[InputError] = InputError,
+    remedy: str = "Name every column.",
+) -> None:
+    """Raise an error unless the names are valid and all different."""
+    if not all(name is None or isinstance(name, str) for name in names):
+        raise error("Column names must be text. Rename columns whose names are numbers.")
+    empty = [str(at) for at, name in enumerate(names, 1) if name is None or not name.strip()]
+    if empty:
+        raise error(
+            f"{called} has no name for column number {', '.join(empty[:12])} of {len(names)}. "
+            f"{remedy}"
+        )
     if any("\0" in name for name in names):
-        raise InputError("A column name contains a NUL character. Rename the column.")
+        raise error(f"{called} has a column name with a NUL character. Rename the column.")
     patterns = [name for name in names if name.startswith("^") and name.endswith("$")]
     if patterns:
-        raise InputError(
-            f"Column names that begin with ^ and end with $ are read as patterns: "
-            f"{quoted(patterns)}. Rename these columns."
+        raise error(
+            f"{called} has column names that begin with ^ and end with $: {quoted(patterns)}. Such "
+            "names are read as patterns. Rename these columns."
         )
-    if len(set(names)) != len(names):
-        twice = sorted(name for name, count in Counter(names).items() if count > 1)
-        raise InputError(
-            f"The frame has several columns with the same name: {quoted(twice)}. Rename them."
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise error(
+            f"{called} has more than one column with the name {quoted(twice)}. Give every column "
+            "its own name."
         )
 
 

@@ -13,13 +13,14 @@ are numbers.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
 import polars as pl
 
-from shoal.errors import ReadError, quoted
+from shoal.errors import ReadError
+from shoal.table.columns import _frames
 from shoal.table.columns._column import Column
 
 _FIRST_YEAR, _LAST_YEAR = 1800, 2199
@@ -31,21 +32,13 @@ _LETTER: Final = r"\p{L}"
 _MOST_TITLES: Final = 20
 
 
-def check_names(names: Sequence[str | None], called: str) -> None:
-    """ReadError if a column has no name or shares its name with another."""
-    empty = [str(at) for at, name in enumerate(names, 1) if name is None or not name.strip()]
-    if empty:
-        raise ReadError(
-            f"{called} has no name for column number {', '.join(empty[:12])} of {len(names)}. "
-            "It may be an exported index, or a title may stand above the names. Name every "
-            "column, remove unnamed ones, or skip lines above the names with skip_lines=."
-        )
-    twice = [name for name, count in Counter(names).items() if count > 1]
-    if twice:
-        raise ReadError(
-            f"{called} has more than one column with the name {quoted(twice)}. Give every column "
-            "its own name."
-        )
+#: Raise ReadError unless the names of a source are valid and all different.
+check_names: Final = partial(
+    _frames.check_names,
+    error=ReadError,
+    remedy="It may be an exported index, or a title may stand above the names. Name every column, "
+    "remove unnamed ones, or skip lines above the names with skip_lines=.",
+)
 
 
 def title_rows(rows: Sequence[Sequence[str | None]]) -> int:
@@ -99,7 +92,7 @@ def check_header(names: Sequence[str | None], columns: Sequence[Column], called:
         raise ReadError(
             f"{called} looks like a record, not like column names ({suspicious} of {len(names)} "
             "fields are numbers, dates, e-mail addresses or repeat a value of their column). Add a "
-            "line of names. If these are names, use header=True (--header)."
+            "line of names. If these are names, use header=True."
         )
 
 

@@ -6,11 +6,11 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
-from shoal.errors import ReadError, quoted
+from shoal.errors import ReadError
 from shoal.hints import check_path, helpful
 from shoal.table._roles import Roles
 from shoal.table.columns._column import Column
@@ -30,8 +30,6 @@ from shoal.table.storage._workbook import read_excel, read_written_sheet
 
 if TYPE_CHECKING:
     from shoal.table._table import Table
-
-Found = TypeVar("Found", pl.DataFrame, list[Column], pl.DataFrame | list[Column])
 
 _URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")  # not the letter of a drive
 
@@ -143,7 +141,7 @@ def read_source(
         from shoal.table.storage._sql import read_sql
 
         refuse_others(given, ("query",), "a database")
-        return _without_patterns(read_sql(source, given.get("query")), "The query"), Manner()
+        return read_sql(source, given.get("query")), Manner()
     path = _file(source)
     format = check_format(given.pop("format")) if "format" in given else format_of(path)
     refuse_others([name for name in given if name == "query"], (), f"a file of format {format}")
@@ -151,8 +149,7 @@ def read_source(
         return _written_file(path, format, given), Manner(ReadOptions(format=format))
     reading = ReadOptions.from_dict(given | {"format": format})
     reading.check_for(format)
-    found, manner = _read_file(path, format, reading)
-    return _without_patterns(found, f"'{path}'"), manner
+    return _read_file(path, format, reading)
 
 
 def _read_file(
@@ -207,18 +204,6 @@ def in_recorded_types(
         values = in_recorded_type(column.texts, dtypes[name], called)
         columns.append(column_of(name, values, column.labels))
     return columns
-
-
-def _without_patterns(found: Found, called: str) -> Found:
-    """Return the argument; ReadError if polars would read a column name as a pattern."""
-    names = (column.name for column in found)
-    odd = [name for name in names if name.startswith("^") and name.endswith("$")]
-    if odd:
-        raise ReadError(
-            f"{called} has column names that begin with ^ and end with $: {quoted(odd)}. Such "
-            "names are read as patterns. Rename these columns."
-        )
-    return found
 
 
 def _file(source: str | os.PathLike[str]) -> Path:

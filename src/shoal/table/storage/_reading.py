@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from shoal.errors import ReadError, did_you_mean, quoted
+from shoal.errors import OptionError, ReadError, did_you_mean, quoted
 from shoal.hints import Helpful
 from shoal.notebook import listing, view
 from shoal.table.storage._formats import (
@@ -87,7 +87,7 @@ class ReadOptions(Helpful):
             is_flag = isinstance(value, bool) and name != "sheet"
             wrong = value is not True if kinds == (bool,) else is_flag
             if value is not None and (wrong or not isinstance(value, kinds)):
-                raise ReadError(f"{name!r} must be {_WORDS[name]}; got {value!r}.")
+                raise OptionError(f"{name!r} must be {_WORDS[name]}; got {value!r}.")
         for name in ("missing_values", "only_missing_values"):
             object.__setattr__(self, name, _texts(name, getattr(self, name)))
         if isinstance(self.date_formats, str):
@@ -112,9 +112,9 @@ class ReadOptions(Helpful):
                 "Change one of them."
             )
         if self.skip_lines is not None and self.skip_lines < 0:
-            raise ReadError(f"'skip_lines' must be 0 or more; got {self.skip_lines}.")
+            raise OptionError(f"'skip_lines' must be 0 or more; got {self.skip_lines}.")
         if self.missing_values is not None and self.only_missing_values is not None:
-            raise ReadError(
+            raise OptionError(
                 "'missing_values' and 'only_missing_values' cannot be combined. The first adds to "
                 "the usual texts, the second replaces them. Pass one of them."
             )
@@ -191,7 +191,7 @@ def refuse_others(given: Iterable[str], allowed: Sequence[str], what: str) -> No
     """ReadError if an option does not apply to a source."""
     odd = [name for name in given if name not in allowed]
     if odd:
-        raise ReadError(
+        raise OptionError(
             f"The option {quoted(odd)} does not apply to {what}, whose options are "
             f"{quoted(allowed) if allowed else 'none'}."
         )
@@ -223,7 +223,7 @@ def _texts(name: str, given: Any) -> tuple[str, ...] | None:
     if given is None:
         return None
     if isinstance(given, str) or not all(isinstance(text, str) for text in given):
-        raise ReadError(f"'{name}' must be a list of texts, such as ['k.A.', '-99'].")
+        raise OptionError(f"'{name}' must be a list of texts, such as ['k.A.', '-99'].")
     return tuple(given)
 
 

@@ -101,7 +101,7 @@ def load_text(path: Path, encoding: str | None) -> Text:
     if b"\0" in text.content[:_HEAD]:
         raise ReadError(
             f"'{path}' does not look like text in {name}, because it has null bytes. If it is "
-            "UTF-16 without a byte order mark, use encoding='utf-16-le' or 'utf-16-be'."
+            "UTF-16 without a byte order mark, use encoding='utf-16-le' or encoding='utf-16-be'."
         )
     return text
 

@@ -29,7 +29,7 @@ def what_is_left(original: Table, masked: Table) -> dict[str, str]:
 
 def _left(original: Table, masked: Table, name: str) -> str:
     if name not in masked.columns:
-        return "taken out"
+        return "removed"
     changed = masked.changed_count(name, original)
     if not changed:
         return "unchanged"
@@ -40,11 +40,11 @@ def _left(original: Table, masked: Table, name: str) -> str:
         return f"changed in {_percent(share)} of the records"
     counts = masked.value_counts(name)
     gone = counts.pop("*", 0) / len(masked)
-    told = _cut(list(counts)) or _calendar(list(counts)) or _ranges(original, masked, name)
-    if told is None:
+    words = _cut(list(counts)) or _calendar(list(counts)) or _ranges(original, masked, name)
+    if words is None:
         parts = {"unchanged in": 1 - share, "grouped in": share - gone}
-        told = ", ".join(f"{said} {_percent(part)}" for said, part in parts.items() if part > 0)
-    return told + (f", removed in {_percent(gone)}" if gone else "")
+        words = ", ".join(f"{said} {_percent(part)}" for said, part in parts.items() if part > 0)
+    return words + (f", removed in {_percent(gone)}" if gone else "")
 
 
 def _ranges(original: Table, masked: Table, name: str) -> str | None:

@@ -133,9 +133,9 @@ def _released_intervals(
     stretches = masked.column(name).domain(kind).stretches(whole=kind == "integer")
     if stretches is None or not np.isfinite(stretches).any():
         return None
-    told = [text != ROOT for text in column.texts]
+    known = [text != ROOT for text in column.texts]
     counts = column.counts[: len(column.texts)]
-    return stretches[told], counts[told]
+    return stretches[known], counts[known]
 
 
 def _interval_bars(

@@ -192,8 +192,7 @@ def _measured_again(
         claim = make_claim(requirement, paired[1], paired[0])
     else:
         claim = make_claim(requirement, masked, None, accept_seed=accept_seed)
-    shown = "a value that is not published" if claim.published is None else f"{claim.published:g}"
-    finding = f"required {requirement.threshold:g}, measured {shown}"
+    finding = finding_of(requirement.threshold, claim.published)
     if claim.published is None or recorded["measured"] is None:
         # a share of the original is not published if the number of removals is not
         unpublished = recorded["needs_original"] or claim.published is None
@@ -210,6 +209,12 @@ def _measured_again(
     if claim.rests_on_seed:
         finding += ", with a seed: anyone who learns it can undo the release"
     return claim.holds, finding
+
+
+def finding_of(required: float, measured: float | None) -> str:
+    """A required and a measured value, in words; None if the measured one is not published."""
+    shown = "a value that is not published" if measured is None else f"{measured:g}"
+    return f"required {required:g}, measured {shown}"
 
 
 def close(found: float, stated: float) -> bool:

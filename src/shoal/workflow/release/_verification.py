@@ -85,8 +85,8 @@ class Verification(Helpful):
 
     def __repr__(self) -> str:
         counts = Counter(check.status for check in self.checks)
-        told = ", ".join(f"{count} {status}" for status, count in counts.items())
-        return f"Verification: {'holds' if self.holds else 'does not hold'}; {told}"
+        summary = ", ".join(f"{count} {status}" for status, count in counts.items())
+        return f"Verification: {'holds' if self.holds else 'does not hold'}; {summary}"
 
     def _repr_html_(self) -> str:
         rows = ((check.status, check.name, check.detail) for check in self.checks)

@@ -46,6 +46,7 @@ from shoal.workflow.release._verification import (
 Outcome = tuple[bool | None, str]
 
 PLAIN = "plain files"
+UNCHECKED = "only the private half shows whether a claim was removed or weakened"
 #: Keys that span at most this many times their number are ticked off in a list.
 _RANGE = 16
 
@@ -174,7 +175,7 @@ def _check_data(
         checks.run(f"{CLAIM}{claim['claim']}", check)
     checks.run("measured values", lambda: _same_measures(masked, facts, unowned))
     if audit is not None:
-        checks.run("private files are private", lambda: _modes(audit.folder))
+        checks.run("private files are private", lambda: check_modes(audit.folder))
         checks.run("per-record risk", lambda: _same_records(audit, masked))
 
 
@@ -182,8 +183,7 @@ def _checked_audit(place: Place, facts: Mapping[str, Any], checks: Checks) -> Au
     """The content of the private half, and whether it belongs to this release."""
     private = place.private
     if private is None:
-        reason = "only the private half shows whether a claim was removed or weakened"
-        checks.run(AUTHENTICITY, lambda: (None, reason))
+        checks.run(AUTHENTICITY, lambda: (None, UNCHECKED))
         return None
     audit = checks.read(AUTHENTICITY, lambda: Audit.read(private))
     if audit is not None:
@@ -216,7 +216,7 @@ def _disagreement(facts: Mapping[str, Any], said: Mapping[str, Any]) -> str:
     role_of = {name: role for role, name in reversed(roles.items())}  # the first that it has
     columns = {column["name"]: column["role"] for column in facts["data"]["columns"]}
     named = [columns.pop(name) for name, role in list(columns.items()) if role == "unit"]
-    told = {
+    pairs = {
         "requirements": (len(said["requirements"]), len(facts["claims"])),
         "steps": (len(said["steps"]), len(facts["methods"])),
         "identifiers": (len(said["identifiers"]), facts["identifiers_removed"]),
@@ -224,7 +224,7 @@ def _disagreement(facts: Mapping[str, Any], said: Mapping[str, Any]) -> str:
         "roles": ({name: role_of.get(name) for name in columns}, columns),
         "pseudonyms": (said["plan"].get("pseudonyms", False), bool(named)),
     }
-    return next((what for what, (one, other) in told.items() if one != other), "")
+    return next((what for what, (one, other) in pairs.items() if one != other), "")
 
 
 def _only_known_files(place: Place, facts: Mapping[str, Any], audit: Audit | None) -> Outcome:
@@ -420,11 +420,12 @@ def _same_measures(masked: Table, facts: Mapping[str, Any], unowned: bool) -> Ou
     return True, f"{len(found)} recomputed"
 
 
-def _modes(private: Path) -> Outcome:
+def check_modes(private: Path) -> Outcome:
+    """Whether only their owner can read the files of the private half."""
     if os.name != "posix":
         return True, "file modes are not used on this system"
-    open_to_others = [p for p in (private, *private.iterdir()) if p.stat().st_mode & 0o077]
-    return not open_to_others, f"{len(open_to_others)} that others can read"
+    count = sum(bool(path.stat().st_mode & 0o077) for path in (private, *private.rglob("*")))
+    return not count, f"{count} that others can read"
 
 
 def _same_records(audit: Audit, masked: Table) -> Outcome:

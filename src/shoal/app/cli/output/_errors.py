@@ -20,6 +20,7 @@ from typer.core import TyperCommand, TyperGroup
 from shoal.app.cli.output.ui import console, count, listed, note, print_json, printable, tell
 from shoal.errors import (
     NothingLeftWarning,
+    OptionError,
     ReadError,
     RequirementNotMet,
     ShoalError,
@@ -45,7 +46,7 @@ _OPTIONS: Final = {
     "date_formats": "--date-format",
 }
 _PYTHON_OPTION: Final = re.compile(
-    rf"\b(?P<named>{'|'.join(_OPTIONS)})=(?:'(?P<value>[^']*)')?"
+    rf"\b(?P<named>{'|'.join(_OPTIONS)})=(?:'(?P<value>[^']*)'|True\b)?"
     rf"|'(?P<quoted>{'|'.join(_OPTIONS)})'"
     r"|'[^']*'"
 )
@@ -222,8 +223,7 @@ def _done(step: Mapping[str, Any]) -> str:
 
 def _worded(cause: BaseException) -> tuple[str, int]:
     if isinstance(cause, ShoalError):
-        message = str(cause)
-        return (in_options(message) if isinstance(cause, ReadError) else message), cause.exit_code
+        return in_options(cause), cause.exit_code
     if hasattr(cause, "format_message"):  # what typer finds wrong with the call
         return _usage(cause), WRONG
     if isinstance(cause, MemoryError):
@@ -239,18 +239,21 @@ def _worded(cause: BaseException) -> tuple[str, int]:
     )
 
 
-def in_options(message: str) -> str:
-    """A message with the options of :func:`shoal.read` under their command-line names."""
-    of_options = message.startswith("The option ")  # elsewhere it may be the name of a column
+def in_options(cause: ShoalError) -> str:
+    """The message, with the options of :func:`shoal.read` under their command-line names."""
+    if not isinstance(cause, ReadError):
+        return str(cause)
 
     def worded(found: re.Match[str]) -> str:
         if found["named"]:
             value = found["value"] or ""
             value = f"'{value}'" if " " in value else value
             return f"{_OPTIONS[found['named']]} {value}".rstrip()
-        return _OPTIONS[found["quoted"]] if found["quoted"] and of_options else found[0]
+        if found["quoted"] and isinstance(cause, OptionError):  # else it may name a column
+            return _OPTIONS[found["quoted"]]
+        return found[0]
 
-    return _PYTHON_OPTION.sub(worded, message)
+    return _PYTHON_OPTION.sub(worded, str(cause))
 
 
 def _usage(cause: Any) -> str:
@@ -300,21 +303,21 @@ def kept_warnings(*, strict: bool = False) -> Iterator[Warned]:
 
     A strict caller must call ``refuse`` before anything is written.
     """
-    told = Warned()
+    warned = Warned()
     shown = warnings.showwarning
 
     def keep(message: Warning | str, category: type[Warning], *more: Any, **named: Any) -> None:
         own = issubclass(category, ShoalWarning)
-        if own and str(message) not in told:
-            told.append(str(message))
-        if told.refuses:
-            told.refuse()
+        if own and str(message) not in warned:
+            warned.append(str(message))
+        if warned.refuses:
+            warned.refuse()
         if not (own and strict):
             shown(message, category, *more, **named)
 
     warnings.showwarning = keep
     try:
-        yield told
+        yield warned
     finally:
         warnings.showwarning = shown
 
@@ -325,7 +328,7 @@ def warnings_as_lines(*, debug: bool) -> Iterator[None]:
 
     The warning that nothing is left waits for the end: a failure for that reason reports it itself.
     """
-    told: set[str] = set()
+    warned: set[str] = set()
     waiting: list[str] = []
 
     def show(
@@ -337,9 +340,9 @@ def warnings_as_lines(*, debug: bool) -> Iterator[None]:
         **__: object,
     ) -> None:
         text = str(message)
-        if text in told:
+        if text in warned:
             return
-        told.add(text)
+        warned.add(text)
         if issubclass(category, NothingLeftWarning):
             waiting.append(text)
         elif issubclass(category, ShoalWarning):

@@ -217,12 +217,12 @@ def hierarchy_in_words(value: Any) -> str:
     """A hierarchy of a plan in a few words: its kind or its file, but no value."""
     if not isinstance(value, Mapping):
         return f"the file {value}"
-    told = []
+    rules = []
     for name, option in value.items():
         listed = [] if option is True else option if isinstance(option, list) else [option]
         plain = all(isinstance(one, (int, float, str)) for one in listed) and len(listed) <= 8
-        told.append(f"{name} {', '.join(map(str, listed))}".rstrip() if plain else str(name))
-    return "; ".join(told) or "a list"
+        rules.append(f"{name} {', '.join(map(str, listed))}".rstrip() if plain else str(name))
+    return "; ".join(rules) or "a list"
 
 
 # -- and back
@@ -272,7 +272,7 @@ def _scalar(shown: Field, text: str) -> Any:
 
 
 def number_in(text: str) -> Any:
-    """A number as people type it; what is none stays a text, for whoever words the error."""
+    """A number as people type it; any other text is returned, and refused elsewhere."""
     text = text.strip()
     for kind in (int, float):
         try:

@@ -83,8 +83,8 @@ def ask_of(studio: Studio, place: Place, query: Mapping[str, str]) -> Ask:
     step = {"method": "generalize", "algorithm": "full-domain", **found}
     studio.project.check_files(step)
     loaded = studio.dataset.loaded()
-    told = [loaded.key, place.table.roles.to_dict(), step, _file_states(step, studio)]
-    digest = hashlib.sha256(json.dumps(told, default=str, sort_keys=True).encode()).hexdigest()
+    parts = [loaded.key, place.table.roles.to_dict(), step, _file_states(step, studio)]
+    digest = hashlib.sha256(json.dumps(parts, default=str, sort_keys=True).encode()).hexdigest()
     return Ask(step, at, digest)
 
 

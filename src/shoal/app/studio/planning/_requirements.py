@@ -131,8 +131,8 @@ def in_words(key: str, given: Mapping[str, Any]) -> str:
         if said is None:
             return f"{key}: {', '.join(f'{n} = {_plain(v)}' for n, v in given.items())}."
     sentence = _HOLE.sub(lambda hole: _filled(hole, given), said["words"])
-    told = {hole[1] for hole in _HOLE.finditer(said["words"])}
-    more = [f"{n.replace('_', ' ')} {_plain(v)}" for n, v in given.items() if n not in told]
+    named = {hole[1] for hole in _HOLE.finditer(said["words"])}
+    more = [f"{n.replace('_', ' ')} {_plain(v)}" for n, v in given.items() if n not in named]
     return f"{sentence.rstrip('.')} ({', '.join(more)})." if more else sentence
 
 

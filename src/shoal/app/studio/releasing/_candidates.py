@@ -184,11 +184,11 @@ def measure_groups(candidates: Sequence[Candidate]) -> list[Group]:
 
 def _together(found: Sequence[Mapping[str, Any]]) -> list[Group]:
     """What a candidate reveals together with earlier releases of the project."""
-    told = [one["after"].get("together") or {} for one in found]
+    attacks = [one["after"].get("together") or {} for one in found]
     rows = tuple(
-        _row(info, [None, *(each.get(name) for each in told)], _words.WORDS["attacks"][name])
+        _row(info, [None, *(each.get(name) for each in attacks)], _words.WORDS["attacks"][name])
         for name, info in ATTACKS.items()
-        if any(name in each for each in told)
+        if any(name in each for each in attacks)
     )
     return [Group("risk", "Together with earlier releases", rows)] if rows else []
 
@@ -210,9 +210,9 @@ def _row(info: MeasureInfo, measured: Sequence[Mapping[str, Any] | None], meanin
         if one is None or value is None:
             return None
         around = one["interval"]
-        told = f"{said(around[0])} to {said(around[1])}" if around else ""
+        interval = f"{said(around[0])} to {said(around[1])}" if around else ""
         whisker = (place(around[0]), place(around[1])) if around else None
-        return Cell(said(value), told, place(value), whisker)
+        return Cell(said(value), interval, place(value), whisker)
 
     cells = [cell(one, value) for one, value in zip(measured, values, strict=True)]
     best = _best(values[1:], info.direction)
@@ -336,8 +336,8 @@ def payers(candidates: Sequence[Candidate], column: str, loss: str, *, named: bo
         )
         rows.append((shown, max(group["records"] for group in by_letter.values()), losses))
     for place, one in enumerate(measured):
-        told = [row[2][place] for row in rows if row[1] >= _FEW]
-        sentences += _spread([each for each in told if each is not None], one.letter)
+        measured_losses = [row[2][place] for row in rows if row[1] >= _FEW]
+        sentences += _spread([each for each in measured_losses if each is not None], one.letter)
     most = max((each for row in rows for each in row[2] if each is not None), default=0.0)
     return Payers(column, loss, most or 1.0, tuple(rows), tuple(sentences))
 

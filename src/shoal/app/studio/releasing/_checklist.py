@@ -90,8 +90,8 @@ def _reasons(settings: Mapping[str, Any], roles: Roles) -> Point:
     names = dict.fromkeys(name for _, name in roles.items())
     left = [name for name in names if name not in written]
     if left:
-        told = f"{len(names) - len(left)} of {_words.counted(len(names), 'role')} have one."
-        return Point("attention", title, told, "roles")
+        sentence = f"{len(names) - len(left)} of {_words.counted(len(names), 'role')} have one."
+        return Point("attention", title, sentence, "roles")
     return Point("done" if names else "open", title, "Each role has one.", "roles")
 
 
@@ -101,8 +101,8 @@ def _required(plan: Plan, compared: Candidate | None) -> Point:
         return Point("attention", title, "The plan requires nothing, so the release would "
                      "claim nothing.", "plan")  # fmt: skip
     if compared is None:
-        told = "The current plan was not compared yet. The release checks it anyway."
-        return Point("open", title, told, "compare")
+        sentence = "The current plan was not compared yet. The release checks it anyway."
+        return Point("open", title, sentence, "compare")
     standing: Standing = "done" if compared.holds else "attention"
     return Point(standing, title, f"In the last comparison the plan {compared.verdict}.", "compare")
 
@@ -115,12 +115,12 @@ def _earlier(studio: Studio, compared: Candidate | None) -> Point:
     followed = (compared.found or {}).get("earlier", {}) if compared else {}
     left = [id for id in ids if followed.get(id, "") is not None]
     if left:
-        told = (
+        sentence = (
             f"{_words.counted(len(left), 'earlier release')} "
             f"{'was' if len(left) == 1 else 'were'} not compared with this plan: whom do both "
             "expose together?"
         )
-        return Point("attention", title, told, "compare")
+        return Point("attention", title, sentence, "compare")
     return Point("done", title, f"{_words.counted(len(ids), 'earlier release')}.", "compare")
 
 

@@ -92,12 +92,12 @@ def kept(job: Job) -> Kept:
 
 def changes_since(studio: Studio, release: Kept) -> list[str]:
     """What has changed since the release was made, in sentences."""
-    told = []
+    changes = []
     if not same_plan(studio, release.job.plan):
-        told.append("The plan has changed since this release was made.")
+        changes.append("The plan has changed since this release was made.")
     if not same_table(studio, release.result):
-        told.append("The table has changed since, or another one was chosen.")
-    return told
+        changes.append("The table has changed since, or another one was chosen.")
+    return changes
 
 
 def same_table(studio: Studio, result: Mapping[str, Any]) -> bool:
@@ -148,15 +148,15 @@ def read_earlier(
 ) -> tuple[list[Table], dict[str, str | None]]:
     """Earlier releases of the same original, and why some of them cannot be followed."""
     tables: list[Table] = []
-    told: dict[str, str | None] = {}
+    reasons: dict[str, str | None] = {}
     for id in ids:
         try:
             masked, before = read_release(runs / os.path.basename(id) / RELEASE, original=original)
             if before is None or not masked.pairs_with(original):
                 raise InputError("It has no private half to say whose its rows are.")
         except ShoalError as cause:
-            told[id] = str(cause)
+            reasons[id] = str(cause)
         else:
             tables.append(masked)
-            told[id] = None
-    return tables, told
+            reasons[id] = None
+    return tables, reasons

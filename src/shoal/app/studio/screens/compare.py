@@ -56,8 +56,8 @@ def _show(studio: Studio, request: Request) -> Response:
     picked = [("with", job.id) for job in chosen] if given.getlist("with") else []
 
     def address(**changed: str) -> str:
-        told = {"show": "values" if named else "", "by": by, "loss": loss} | changed
-        query = [*picked, *((name, value) for name, value in told.items() if value)]
+        fields = {"show": "values" if named else "", "by": by, "loss": loss} | changed
+        query = [*picked, *((name, value) for name, value in fields.items() if value)]
         return f"/compare?{urlencode(query)}"
 
     facts: dict[str, Any] = {

@@ -57,10 +57,10 @@ def _mark(studio: Studio) -> Mark:
     steps, asked = len(plan.steps), len(plan.require)
     if not steps:
         return Mark("attention", "no step yet")
-    told = f"{steps} step{'s' * (steps != 1)}"
+    counted = f"{steps} step{'s' * (steps != 1)}"
     if not asked:
-        return Mark("attention", f"{told}; nothing is required")
-    return Mark("done", f"{told}, {asked} requirement{'s' * (asked != 1)}")
+        return Mark("attention", f"{counted}; nothing is required")
+    return Mark("done", f"{counted}, {asked} requirement{'s' * (asked != 1)}")
 
 
 # -- looking

@@ -181,11 +181,11 @@ def _verifying(studio: Studio, id: str) -> Job | None:
 
 def _together(given: Any) -> list[tuple[str, str, str]]:
     """Whom this release exposes together with earlier ones: title, share, and what it means."""
-    told = given if isinstance(given, dict) else {}
+    rates = given if isinstance(given, dict) else {}
     return [
-        (info.title, _words.percent(100 * told[name]["value"]), _words.WORDS["attacks"][name])
+        (info.title, _words.percent(100 * rates[name]["value"]), _words.WORDS["attacks"][name])
         for name, info in ATTACKS.items()
-        if isinstance(told.get(name), dict) and isinstance(told[name].get("value"), (int, float))
+        if isinstance(rates.get(name), dict) and isinstance(rates[name].get("value"), (int, float))
     ]
 
 

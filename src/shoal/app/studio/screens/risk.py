@@ -55,13 +55,13 @@ def _question(roles: Roles, fields: Sequence[tuple[str, str]]) -> Question:
     asked = {value for name, value in fields if name == "known"}
     chosen = any(name == "chosen" for name, _ in fields)
     known = tuple(name for name in roles.quasi_identifiers if not chosen or name in asked)
-    told = next((value.strip() for name, value in fields if name == "percent"), "")
-    return Question(known, _percent(told) if told else None, chosen)
+    text = next((value.strip() for name, value in fields if name == "percent"), "")
+    return Question(known, _percent(text) if text else None, chosen)
 
 
-def _percent(told: str) -> float:
+def _percent(text: str) -> float:
     try:
-        percent = float(told.replace(",", "."))
+        percent = float(text.replace(",", "."))
     except ValueError:
         percent = 0.0
     if not 0 < percent <= 100:

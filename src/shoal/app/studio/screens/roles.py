@@ -303,8 +303,8 @@ def _decide(studio: Studio, form: Form, request: Request) -> str:
         if reason != said:
             set_in(settings, ["reasons", name], reason or None)
 
-    told = f"{name}: {CHOICES[choice][0]}" if choice != before else f"{name}: why"
-    _change(studio, loaded, told, edit)
+    what = f"{name}: {CHOICES[choice][0]}" if choice != before else f"{name}: why"
+    _change(studio, loaded, what, edit)
     return _back(form, keep=number)
 
 
