@@ -121,8 +121,9 @@ def _above(line: RoundEnds, rows: Integers) -> Ends:
 def _least(line: RoundEnds, rows: Integers) -> Floats:
     """The finest step for the ends of each stretch."""
     first, last = line.line[rows[:, 0]], line.line[rows[:, 1]]
-    least: Floats = _FINE * (last.astype(np.float64) - first.astype(np.float64))
-    return least
+    # in halves, since a width may exceed a float
+    half: Floats = last.astype(np.float64) / 2 - first.astype(np.float64) / 2
+    return np.minimum(2 * _FINE * half, np.finfo(np.float64).max)
 
 
 def _cuts(line: RoundEnds, low: Integers, high: Integers, *, below: bool) -> Ends:

@@ -196,7 +196,10 @@ class RoundEnds:
 
     def before(self, points: Ticks) -> Ticks:
         """The next tick below each."""
-        return np.nextafter(points, -np.inf) if points.dtype.kind == "f" else points - 1
+        if points.dtype.kind != "f":
+            return points - 1
+        with np.errstate(over="ignore"):  # infinite means not found
+            return np.nextafter(points, -np.inf)
 
     def next(self, points: Ticks) -> Ticks:
         """The next value above each that a column of whole numbers or dates may have.

@@ -316,8 +316,8 @@ def _labels(keys: Integers, unit: str) -> list[str]:
         pairs = zip(years.astype(np.int64) + 1970, weeks, strict=True)
         return [f"{year}-W{week:02d}" for year, week in pairs]
     if unit in ("5 years", "century"):
-        years = _NUMPY[unit][1]
-        return [f"{key * years}-{key * years + years - 1}" for key in keys.tolist()]
+        joined = _NUMPY[unit][1]
+        return [f"{key * joined}-{key * joined + joined - 1}" for key in keys.tolist()]
     named = {"year": "{}", "decade": "{}0s", "iso-year": "ISO {}"}[unit]
     return [named.format(key) for key in keys.tolist()]
 
