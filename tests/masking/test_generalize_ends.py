@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 from importlib.resources import files
 
@@ -52,12 +53,13 @@ def assert_ends_are_nobodys(table, masked, columns):
     for name in columns:
         if table.kind(name) == "text":
             continue
-        counts = table.frame[name].cast(pl.String).value_counts()
+        counts = table.frame[name].value_counts()
         alone = set(counts.filter(pl.col("count") == 1)[name])
+        read_end = float if table.frame[name].dtype.is_numeric() else dt.date.fromisoformat
         texts = masked.frame[name].cast(pl.String).drop_nulls().unique()
         ends = {end for text in texts for end in re.split(r", |[\\[)<]|>=", text) if end}
         looked_at += len(ends)
-        assert not ends & alone
+        assert not {read_end(end) for end in ends - {"*"}} & alone
     assert looked_at > 30
 
 

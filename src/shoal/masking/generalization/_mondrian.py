@@ -123,7 +123,7 @@ def _least(line: RoundEnds, rows: Integers) -> Floats:
     first, last = line.line[rows[:, 0]], line.line[rows[:, 1]]
     # in halves, since a width may exceed a float
     half: Floats = last.astype(np.float64) / 2 - first.astype(np.float64) / 2
-    return np.minimum(2 * _FINE * half, np.finfo(np.float64).max)
+    return 2 * _FINE * half
 
 
 def _cuts(line: RoundEnds, low: Integers, high: Integers, *, below: bool) -> Ends:
