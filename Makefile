@@ -1,5 +1,5 @@
-# `make demo` and `make test` need only Python 3.11 or newer and make: each builds its own
-# environment in this folder, installs what it needs and runs.
+# `make demo` and `make test` need only make and Python 3.11 or newer: each creates an environment in
+# this folder and installs what it needs.
 
 PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11 python; do \
 	if $$python -c 'import sys, ensurepip, venv; sys.exit(sys.version_info < (3, 11))' \
@@ -8,8 +8,8 @@ VENV := .venv
 CORE := .venv-core
 BIN := $(VENV)/bin
 JOBS ?= 2
-# Each job takes a half of the tests from its front on, and from the other's end when it is done:
-# two jobs at the same file would make the same tables and compile the same kernels, both.
+# Each job runs half of the tests in order, then takes tests from the end of the other half. Two jobs
+# in the same file would both make the same tables and compile the same kernels.
 PYTEST_JOBS := --numprocesses $(JOBS) --dist worksteal
 SOURCES := $(shell find src -type f ! -name '*.py[co]' ! -name '*.nb[ci]' 2>/dev/null)
 PIP_INSTALL := -m pip --disable-pip-version-check install --quiet --quiet
@@ -20,26 +20,26 @@ SAY := @printf '\n== %s\n'
 .DELETE_ON_ERROR:
 .PHONY: help install demo test lint format docs test-all test-core fuzz bench clean python
 
-help: ## List what can be made
+help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
 
-# What large tables need is compiled while the developer reads on; where that fails, on first use.
+# Kernels are compiled in the background. If that fails, they are compiled on first use.
 install: $(VENV)/.installed ## Prepare .venv with everything a developer needs
 	@nohup nice $(BIN)/shoal warm >$(VENV)/warm.log 2>&1 </dev/null &
 
-demo: $(VENV)/.installed ## The whole job on a small table: ends with a release and its report
+demo: $(VENV)/.installed ## Protect a small table: ends with a release and its report
 	$(SAY) "Running shoal demo"
 	@$(BIN)/shoal demo --out demo-release --force
 	@printf '\nTo open it from this folder: %s\n' '$(BIN)/shoal studio demo-studio'
 
-# The documentation is built while the types are checked: each takes one processor.
-test: $(VENV)/.installed ## Everything that CI checks
+# The documentation is built while types are checked, since each uses one processor.
+test: $(VENV)/.installed ## Check everything that CI checks
 	@$(MAKE) --no-print-directory docs & building=$$!; \
 		$(MAKE) --no-print-directory lint; checked=$$?; \
 		wait $$building && exit $$checked
 	@$(MAKE) --no-print-directory test-all test-core
 
-lint: $(VENV)/.installed ## Style, types, and the layers of the house
+lint: $(VENV)/.installed ## Check style, types and import layers
 	$(SAY) "Checking style (ruff)"
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
@@ -48,7 +48,7 @@ lint: $(VENV)/.installed ## Style, types, and the layers of the house
 	$(SAY) "Checking the layers (import-linter)"
 	@$(BIN)/lint-imports
 
-format: $(VENV)/.installed ## Put the code into the house style
+format: $(VENV)/.installed ## Format the code
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
@@ -56,26 +56,26 @@ docs: $(VENV)/.installed ## Build the documentation into site/; a broken link is
 	$(SAY) "Building the documentation"
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
-test-all: $(VENV)/.installed ## Tests and doctests, with every extra
+test-all: $(VENV)/.installed ## Run tests and doctests with every extra
 	$(SAY) "Testing with every extra"
 	@$(BIN)/pytest $(PYTEST_JOBS)
 
-# What was compiled belongs to one state of all kernels: where the wheel has the same ones, it is
-# not compiled again, and else it is not used.
+# Compiled code belongs to one state of all kernels. If the wheel has the same kernels, it is reused;
+# otherwise, it is ignored.
 IN_WHEEL := ../../../$(CORE)/lib/python*/site-packages/shoal/kernels
 KEEP_COMPILED = cd src/shoal/kernels; for folder in $(IN_WHEEL); do \
 	find . -name '*.nb[ic]' | tar -cf - -T - | tar -xf - -C $$folder; done
 
-# The suite has run a minute ago. Here it is shown that the wheel has every file, that no module
-# needs an extra to be imported, and that every method, measure and format works without extras.
-test-core: $(CORE)/.installed ## What extras and packaging can break, on the built wheel
+# The whole suite has just run. These tests show that the wheel has every file, that no module needs
+# an extra when it is imported, and that every method, measure and format works without extras.
+test-core: $(CORE)/.installed ## Test what extras and packaging can break, on the built wheel
 	$(SAY) "Testing the built wheel without extras"
 	@$(KEEP_COMPILED)
 	@$(CORE)/bin/pytest $(PYTEST_JOBS) tests/test_installed.py tests/test_import_time.py \
 		tests/app/test_cli_commands.py tests/table/storage tests/table/test_frames.py \
 		tests/snapshots tests/workflow/test_release.py
 
-# Each number is a case; the next run may begin where this one ended: make fuzz FROM=40000.
+# Each number is a case. The next run can start where this one ended: make fuzz FROM=40000.
 MINUTES ?= 10
 FROM ?= 0
 fuzz: $(VENV)/.installed ## Try random tables, plans and releases on all cores (MINUTES=60)
@@ -92,8 +92,8 @@ clean: ## Remove environments, caches and what was built
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 python:
-	@test -n "$(PYTHON)" || { echo "Shoal needs Python 3.11 or newer with its venv module and \
-	found none: install it (Debian, Ubuntu: apt install python3 python3-venv) or name it with \
+	@test -n "$(PYTHON)" || { echo "Shoal needs Python 3.11 or newer with its venv module, but \
+	found none. Install it (Debian, Ubuntu: apt install python3 python3-venv), or run \
 	make PYTHON=/path/to/python." >&2; exit 1; }
 
 $(VENV)/.installed: pyproject.toml | python
@@ -111,7 +111,7 @@ $(CORE)/.dependencies: pyproject.toml | python
 	@$(CORE)/bin/python $(PIP_INSTALL) . --group test
 	@touch $@
 
-# Not editable, so that a file missing from the wheel is missed here and not by a user.
+# Not editable, so that a file that is missing from the wheel fails here and not for a user.
 $(CORE)/.installed: $(CORE)/.dependencies $(SOURCES)
 	@$(CORE)/bin/python $(PIP_INSTALL) --no-deps --force-reinstall .
 	@touch $@

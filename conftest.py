@@ -1,4 +1,4 @@
-"""What tests and the examples in docstrings share: keys that are the same in every run."""
+"""Fixtures for tests and doctests, such as keys that are the same in every run."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ import os
 
 import pytest
 
-# Each job of the suite has one processor; threads of libraries would wait for each other on it.
+# Each job of the suite has one processor, on which threads of libraries would wait for each other.
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "POLARS_MAX_THREADS"):
     os.environ.setdefault(variable, "1")
 
-#: The suite says the same twice; a word here makes it try other draws and other examples.
+#: Every run of the suite is the same; any word here selects other draws and other examples.
 EXPLORE = os.environ.get("SHOAL_EXPLORE", "")
 
 
 def pytest_collection_finish() -> None:
-    """What is loaded and collected stays to the end: no garbage is looked for in it."""
+    """Loaded modules and collected tests stay until the end, so exclude them from collection."""
     gc.collect()
     gc.freeze()
 
 
 @pytest.fixture(autouse=True, scope="session")
 def compiled_kernels() -> None:
-    """Kernels run compiled, however small the work: thousands of small tables pay it back.
+    """Run kernels compiled, even for small tables: with thousands of them, compiling pays off.
 
     The tests of kernels try both ways.
     """
@@ -36,14 +36,14 @@ def compiled_kernels() -> None:
 
 @pytest.fixture(autouse=True)
 def repeatable_entropy(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every key is drawn from the test's name, so that no test passes or fails by luck.
+    """Derive every key from the test's name, so that no test passes or fails by luck.
 
-    A test marked ``operating_system_entropy`` gets the real thing.
+    A test marked ``operating_system_entropy`` gets real entropy.
     """
     if request.node.get_closest_marker("operating_system_entropy"):
         return
     calls = itertools.count()
-    # An example of the installed wheel draws what the same example of the working tree draws.
+    # an example of the installed wheel gets the same keys as in the working tree
     name = request.node.nodeid.rpartition("shoal/")[2]
 
     def key(length: int) -> bytes:

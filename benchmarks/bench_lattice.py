@@ -46,8 +46,8 @@ LINE = "{:<10} {:>9,} {:>9,} {:>8.3f} {:>6.0%} {:>9.3f} {:>7,} {:>7.2f} {:>7}"
 
 def adult() -> tuple[Any, list[Any], list[Any]]:
     """The coded records, and for each column the codes and leaves of each level."""
-    beside = Path(__file__).resolve().parents[2] / "shared" / "data"
-    folder = Path(os.environ.get("SHOAL_DATA") or beside)
+    nearby = Path(__file__).resolve().parents[2] / "shared" / "data"
+    folder = Path(os.environ.get("SHOAL_DATA") or nearby)
     table = pl.read_parquet(folder / "uci" / "adult_arx.parquet")
     records, maps, leaves = [], [], []
     for column in COLUMNS:

@@ -56,8 +56,8 @@ def mean_width(lows: Any, highs: Any, sizes: Any, values: list[int]) -> float:
 
 
 def adult() -> tuple[Any, list[int]] | None:
-    beside = Path(__file__).resolve().parents[2] / "shared" / "data"
-    path = Path(os.environ.get("SHOAL_DATA") or beside) / "uci" / "adult.parquet"
+    nearby = Path(__file__).resolve().parents[2] / "shared" / "data"
+    path = Path(os.environ.get("SHOAL_DATA") or nearby) / "uci" / "adult.parquet"
     if not path.is_file():
         return None
     frame = pl.read_parquet(path).select(ADULT).drop_nulls()[:30_000]

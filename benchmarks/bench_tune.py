@@ -61,8 +61,8 @@ class Outcome:
 
 def adult() -> Table:
     """Adult with every column but the target and the weight as a quasi-identifier."""
-    beside = Path(__file__).resolve().parents[2] / "shared" / "data"
-    found = read(Path(os.environ.get("SHOAL_DATA") or beside) / "uci" / "adult.parquet")
+    nearby = Path(__file__).resolve().parents[2] / "shared" / "data"
+    found = read(Path(os.environ.get("SHOAL_DATA") or nearby) / "uci" / "adult.parquet")
     quasi = [name for name in found.columns if name not in (WEIGHT, TARGET)]
     return found.with_roles(
         Roles(identifiers=[WEIGHT], quasi_identifiers=quasi, sensitive=[TARGET], target=TARGET)

@@ -27,7 +27,7 @@ plan = sh.Plan(
         sh.TopBottomCode(fence=1.5, columns=["income"]),
         sh.Round(base=500, columns=["income"]),
         sh.Recode(magnitude=0.5, columns=["age"]),
-        sh.Suppress(min_class_size=5),  # removes whoever is still in a small crowd
+        sh.Suppress(min_class_size=5),  # removes everyone who is still in a small crowd
     ],
     require=[sh.KAnonymity(5), sh.Limit("marketer_risk", at_most=0.1)],
     roles=roles,

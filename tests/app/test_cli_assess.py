@@ -123,7 +123,7 @@ def test_a_control_is_read_with_the_roles(shoal, answer, people, monkeypatch):
 
 
 def test_a_sample_that_lost_its_k_is_told_everywhere(shoal, tmp_path):
-    """A balanced sample: no longer k-anonymous, and certain for who knows the label."""
+    """A balanced sample: not k-anonymous any more, and certain for anyone who knows the label."""
     rows = [f"{30 + 10 * (i % 2)},{'yes' if i < 6 else 'no'}\n" for i in range(40)]
     (tmp_path / "whole.csv").write_text("age,label\n" + "".join(rows))
     (tmp_path / "plan.toml").write_text(

@@ -32,7 +32,7 @@ OTHER_PROGRAMS = ("dask ", "dbt ", "docker ", "python benchmarks/", "export PYSP
 
 @pytest.fixture(scope="module")
 def command_line(repository) -> dict[str, str]:
-    """The page about the command line: what holds for all, and the section of each command."""
+    """The page about the command line: the general part, and the section of each command."""
     text = (repository / "docs" / "command-line.md").read_text("utf-8")
     general, *sections = re.split(r"^## shoal ", text, flags=re.M)
     return {"": general} | {part.split("\n", 1)[0].strip(): part for part in sections}

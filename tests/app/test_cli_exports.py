@@ -66,7 +66,7 @@ def done(result):
 
 
 def released(folder):
-    """The cells as a reader sees them who knows nothing of Shoal."""
+    """The cells as another program reads them."""
     text = (folder / "public" / "data.csv").read_bytes().decode("cp1252")
     return list(csv.DictReader(io.StringIO(text, newline=""), delimiter=";"))
 

@@ -13,7 +13,7 @@ from shoal.parameters import parameters_of
 
 CITIES = "city;region\nKiel;North\nBremen;North\nUlm;South\nPassau;South\nGraz;South\n"
 
-#: What a step says, beside its hierarchies; each is released, and verified.
+#: Parameters of steps besides hierarchies; each plan is released and verified.
 STEPS = {
     "losses": 'k = 4\nloss = "entropy-monotonic"\nsuppression_limit = 0.1',
     "another loss": 'k = 4\nloss = "kl-divergence"',

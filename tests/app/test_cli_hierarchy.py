@@ -153,7 +153,7 @@ def test_a_file_that_does_not_fit_is_refused_in_a_sentence(shoal, towns, tmp_pat
     assert not (tmp_path / "release").exists()
 
 
-# -- beside a first plan
+# -- next to a first plan
 
 
 def test_two_hundred_quasi_identifiers_are_proposed_for_and_protected(shoal, tmp_path):

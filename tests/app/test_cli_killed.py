@@ -49,7 +49,7 @@ finally:
 
 @pytest.fixture
 def place(tmp_path):
-    """A folder that nothing but the release lies in."""
+    """A folder that contains nothing but the release."""
     folder = tmp_path / "place"
     folder.mkdir()
     return folder
@@ -117,7 +117,7 @@ def test_stopped_at_some_steps(protect, place, what, code, by):
 
 @pytest.mark.parametrize("what", ["SIGINT", "SIGTERM", "SIGHUP"])
 def test_stopped_from_outside(people, plan, place, tmp_path, what):
-    """By a signal that comes twice, as ``timeout`` and the end of a terminal send it."""
+    """A signal arrives twice, as ``timeout`` and a closing terminal send it."""
     words = ["protect", str(people), "--plan", str(plan), "--out", str(place / "release")]
     child = subprocess.Popen(
         [sys.executable, "-c", WATCHED, str(place), "8", "wait", *words],
@@ -142,7 +142,7 @@ def test_stopped_from_outside(people, plan, place, tmp_path, what):
 
 
 def test_a_terminal_that_is_gone(people, plan, place, tmp_path):
-    """Nothing can be said any more; what was written is removed all the same."""
+    """Nothing can be printed any more, but written files are still removed."""
     words = ["protect", str(people), "--plan", str(plan), "--out", str(place / "release")]
     ours, theirs = os.openpty()
     child = subprocess.Popen(

@@ -15,7 +15,7 @@ from shoal.app.cli import app
 from shoal.app.cli._options import Reading, kind_of_source, split_names
 from shoal.app.cli.output import _errors, ui
 from shoal.app.cli.output._progress import Working
-from shoal.errors import ReadError, ShoalError, ShoalWarning
+from shoal.errors import InputError, OptionError, ReadError, ShoalError, ShoalWarning
 
 COMMANDS = ["demo", "roles", "init", "hierarchy", "assess", "protect", "verify", "methods"]
 ANSI = "\x1b["
@@ -253,3 +253,22 @@ def test_names_with_commas_can_be_given():
 def test_every_command_is_guarded():
     assert app.info.cls is _errors.Group
     assert all(command.cls is _errors.Command for command in app.registered_commands)
+
+
+@pytest.mark.parametrize(
+    ("error", "shown"),
+    [
+        (
+            ReadError("Use encoding='utf-16-le' or encoding='utf-16-be'."),
+            "Use --encoding utf-16-le or --encoding utf-16-be.",
+        ),
+        (
+            ReadError("Column 'header' is new; use header=True."),
+            "Column 'header' is new; use --header.",
+        ),
+        (OptionError("'date_formats' does not apply."), "--date-format does not apply."),
+        (InputError("'sheet' has no header=."), "'sheet' has no header=."),
+    ],
+)
+def test_options_have_their_command_line_names(error, shown):
+    assert _errors.in_options(error) == shown

@@ -1,4 +1,4 @@
-"""`shoal study`: what it lists, runs, shows, refuses, and survives."""
+"""`shoal study` lists, runs, shows, refuses and survives interruptions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`shoal tune`: a plan that protects, and what is said where there is none."""
+"""`shoal tune` finds a plan that protects, or says that there is none."""
 
 from __future__ import annotations
 

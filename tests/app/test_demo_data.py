@@ -1,4 +1,4 @@
-"""The demo's table is what its generator makes, and its plan speaks about that table."""
+"""The demo's table is the output of its generator, and its plan fits the table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The reference is Markdown: what it shows has no markup of another language."""
+"""The reference is Markdown, without markup of another language."""
 
 from __future__ import annotations
 

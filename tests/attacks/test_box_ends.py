@@ -27,7 +27,7 @@ def boxes(columns, k=3, **options):
 
 
 def ends_of(text):
-    """The ends of a released interval as they are written; None where it is open."""
+    """The written ends of a released interval; None if it is open."""
     if text is None or text == "*":
         return None, None
     if text.startswith("<"):
@@ -85,7 +85,7 @@ def test_an_end_singles_out_no_better_than_any_value_of_the_box(demo):
 
 
 def test_the_extremes_of_the_table_are_open(demo):
-    """Nobody learns where the oldest or the richest ends, not even a round number above them."""
+    """Nobody learns the highest age or income, not even a round number above it."""
     table, masked = demo
     for name in table.columns:
         values, texts = table.frame[name], masked.frame[name].cast(pl.String)
@@ -95,7 +95,7 @@ def test_the_extremes_of_the_table_are_open(demo):
 
 
 def test_neighbouring_days_of_one_person_each():
-    """No day lies between them: both boxes end beyond, and no day of anybody is shown."""
+    """No day is between them: both boxes end further out, and nobody's day is shown."""
     days = [dt.date(1980, 2, day) for day in range(3, 9)]
     table, masked = boxes({"born": days})
     assert masked.frame["born"].n_unique() == 2
@@ -108,7 +108,7 @@ def test_neighbouring_days_of_one_person_each():
 
 @pytest.mark.parametrize("unit", [1, 100, 0.01])
 def test_a_cut_is_not_finer_than_the_values(unit):
-    """Half a year between 40 and 41 would say that somebody is 41, and nobody else."""
+    """Half a year between 40 and 41 would reveal that exactly one person is 41."""
     values = np.random.default_rng(5).permutation(260)[:200] * unit
     _, masked = boxes({"x": values.round(2) if unit < 1 else values}, k=5)
     ends = {end for text in masked.frame["x"].unique() for end in ends_of(text)} - {None}

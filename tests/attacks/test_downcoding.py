@@ -1,4 +1,4 @@
-"""Downcoding (Cohen 2022): what follows from a coarse value, and what a release says of it."""
+"""Downcoding (Cohen 2022): what follows from a coarse value, and what a release says about it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def town() -> Table:
 
 
 def released(table: Table, algorithm: str, k: int, tmp_path) -> tuple[list, list, dict]:
-    """Original rows, released rows beside them as text, and what release.json says."""
+    """Original rows with their released rows as text, and the content of release.json."""
     hierarchies = {name: TREES[name] for name in table.columns}
     step = Generalize(algorithm, k=k, hierarchies=hierarchies)
     release = protect(table, Plan([step], require=[KAnonymity(k)], keep_order=True))

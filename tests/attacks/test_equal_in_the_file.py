@@ -47,7 +47,7 @@ def table():
 @pytest.mark.parametrize("step", STEPS.values(), ids=STEPS)
 @pytest.mark.parametrize("format", ["csv", "tsv"])
 def test_a_negative_zero_is_no_class_of_its_own(tmp_path, step, format):
-    """One row of -0.0 beside rows of 0.0: k = 2 was claimed, and the row stood alone."""
+    """One row of -0.0 and rows of 0.0: k = 2 was claimed, but the row was unique."""
     release = protect(table(), Plan([step], require=[KAnonymity(2)]))
     out = release.save(tmp_path / "out", format=format)
     with (out / "public" / f"data.{format}").open(newline="") as file:

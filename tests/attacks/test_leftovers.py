@@ -1,4 +1,4 @@
-"""What killed runs leave is cleared away by the next run; what is not ours never is."""
+"""The next run removes what killed runs left behind, and never anything else."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def a_leftover(parent, name=NAME):
 
 
 def test_a_run_into_another_folder_clears_what_a_killed_one_left(tmp_path):
-    """Finding 10: with dated folders no later run goes to the same place."""
+    """Finding 10: with dated folders, no later run writes to the same place."""
     kill(tmp_path / "release-2026-11-15")
     (left,) = tmp_path.iterdir()
     assert stat.S_IMODE(left.stat().st_mode) == 0o700
@@ -159,7 +159,7 @@ def test_what_belongs_to_another_user_stays(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("what", ["workshop", "lock", "inside"])
 def test_links_lead_nowhere(tmp_path, what):
-    """In a folder that others can write to, anything may be a link to what is dear to us."""
+    """In a folder that others can write to, anything may be a link to important files."""
     dear = tmp_path / "dear"
     dear.mkdir()
     (dear / "work").write_text("of years")
@@ -201,7 +201,7 @@ def test_a_folder_that_takes_the_name_meanwhile_stays(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("moment", ["before the lock", "before it is held"])
 def test_a_run_that_has_just_begun_is_not_taken_for_a_leftover(tmp_path, monkeypatch, moment):
-    """Another run clears what it sees while this one has no lock yet: this one begins anew."""
+    """Another run removes the folder before this one has its lock, so this one starts again."""
     place, name = (_folder, "_enter") if moment == "before the lock" else (_folder.fcntl, "flock")
     real, calls = getattr(place, name), iter([True])
 

@@ -1,4 +1,4 @@
-"""k counts persons, not rows: what a release of several rows per person may claim.
+"""k counts persons, not rows: what a release with several rows per person may claim.
 
 The classes are counted by plain SQL (sqlite), which knows nothing of Shoal.
 """

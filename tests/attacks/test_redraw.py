@@ -142,7 +142,7 @@ def gain_of_an_intruder(frames, known, secrets, k=5) -> tuple[float, float, floa
 
 @pytest.mark.parametrize("secrets", [["income", "weight"], ["income", "hours", "weight"]])
 def test_values_so_fine_that_a_copy_shows_are_refused(secrets):
-    """On Adult, doubles found all that was redrawn, and 94 % of what they found was."""
+    """On Adult, doubles found all redrawn values; 94 % of the values they found were redrawn."""
     with pytest.raises(RequirementNotMet, match="coarser"):
         redrawn(town(3000, "fine"), KNOWN, secrets)
 
@@ -171,7 +171,7 @@ def test_values_that_are_together_elsewhere_give_no_copy_away(secrets):
 
 @pytest.mark.parametrize("secrets", [["income"], ["income", "hours"]])
 def test_an_intruder_who_redraws_a_like_table_learns_next_to_nothing(secrets):
-    """On Adult, values of any class made 88 of 100 guesses right, where 79 are without them."""
+    """On Adult, values of any class made 88 of 100 guesses right; without them, 79 are."""
     frames = [town(6000, "own"), town(6000, "attacked")]
     base, blind, seeing = gain_of_an_intruder(frames, KNOWN, secrets)
     assert base < blind  # the quasi-identifiers say much, and the attack works at all

@@ -1,4 +1,4 @@
-"""Values that exactly one original record has are in no byte of the public half.
+"""No byte of the public half holds a value that only one original record has.
 
 In the table every value of every column is somebody's alone, and its spelling is recognised
 wherever it stands. Every method by discovery masks it, in every format, and every public file is
@@ -99,7 +99,7 @@ def spellings(table: Table, name: str, *, in_days: bool) -> set[str]:
 
 
 def patterns(table: Table, name: str) -> list[bytes]:
-    """The values of a column as columnar files keep them, where eight bytes are telling."""
+    """The values of a column as columnar files store them, in eight bytes."""
     column = table.frame[name]
     if column.dtype in (pl.String, pl.Date):
         return [] if column.dtype == pl.Date else [value.encode() for value in column]
@@ -185,7 +185,7 @@ def test_the_scanner_finds_what_is_there(format, tmp_path):
 
 
 def test_caps_quote_nobody(tmp_path):
-    """Whoever lies outside the fences, and the whiskers themselves, are drawn in."""
+    """Values outside the fences, and the whiskers themselves, are pulled in."""
     table = people()
     masker = discover_maskers()["top_bottom_code"](fence=0.2)
     release = released(table, masker, tmp_path)

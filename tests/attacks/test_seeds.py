@@ -1,4 +1,4 @@
-"""A seed that is used twice: what an intruder gets from two draws of the same numbers.
+"""A seed that is used twice: what an intruder learns from two uses of the same random numbers.
 
 The attacks are those that worked on version 0.1, where a stream depended on the seed, the method
 and the column alone.
@@ -260,7 +260,7 @@ class TestLinksThatRefuteTheBound:
 
     @pytest.mark.parametrize("k", [2, 3, 7])
     def test_honest_swaps_are_never_refused(self, k):
-        """The evidence is far from the limit in many draws: no test passes by luck."""
+        """In many draws, the evidence is far from the limit, so no test passes by luck."""
         for seed in range(20):
             table = people(rows=60 + 7 * seed, month=seed)
             after = Swap(k=k).fit_transform(table)

@@ -1,4 +1,4 @@
-"""Few records that were taken out cannot be counted from all that a release tells together.
+"""A small number of removed records cannot be computed from everything that a release states.
 
 The intruder has the public half and knows the code: the rows, the total and the parts that were
 taken out, the fraction of a sample, the limit of a suppression, the steps of the percents and the
@@ -25,7 +25,7 @@ FEW = range(1, SMALLEST_CROWD)
 
 
 def table(rows, few):
-    """Crowds of ten by age, and a few people who are to be taken out."""
+    """Crowds of ten by age, and a few people to remove."""
     ages = [20 + place // 10 % 40 for place in range(rows - few)] + [99] * few
     frame = pl.DataFrame({"age": ages, "sex": ["f", "m"] * (rows // 2) + ["f"] * (rows % 2)})
     return Table(frame, Roles(quasi_identifiers=["age", "sex"]))
@@ -83,7 +83,7 @@ def candidates(facts, page):
 @pytest.mark.parametrize("rows", [103, 2007])
 @pytest.mark.parametrize("fraction", [0.5, 0.9])
 def test_before_a_sample(few, rows, fraction, tmp_path):
-    """The total less what a sample of a known fraction takes is what the other step took."""
+    """The total without the removals of a sample of known fraction is that of the other step."""
     steps = [Suppress(where="age = 99", target="records"), Sample(fraction=fraction)]
     limit = Limit("suppressed_records", at_most=1.0)
     release = released(table(rows, few), steps, [limit])
@@ -92,7 +92,7 @@ def test_before_a_sample(few, rows, fraction, tmp_path):
 
 @pytest.mark.parametrize("few", [1, 2])
 def test_within_a_limit_of_suppression(few, tmp_path):
-    """At most a hundredth of three hundred: not three, unless the limit is not told."""
+    """At most a hundredth of three hundred is three, unless the limit is not published."""
     ages = {"age": Hierarchy.suppression(), "sex": Hierarchy.suppression()}
     step = Generalize(k=4, hierarchies=ages, suppression_limit=0.01)
     release = released(table(300, few), [step])
@@ -103,7 +103,7 @@ def test_within_a_limit_of_suppression(few, tmp_path):
 
 
 def test_crowds_are_told(tmp_path):
-    """What is a crowd is told, each step and the total."""
+    """Numbers as large as a crowd are published, for each step and in total."""
     steps = [Suppress(where="age = 99", target="records"), Sample(fraction=0.5)]
     facts, _ = public_half(released(table(400, 20), steps), tmp_path)
     assert [step["records_removed"] for step in facts["methods"]] == [20, 190]

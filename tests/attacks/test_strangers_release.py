@@ -1,4 +1,4 @@
-"""A release that somebody else made, and made to harm: `verify` answers in words and in seconds."""
+"""A release made to do harm: `verify` answers in plain words and within seconds."""
 
 from __future__ import annotations
 
@@ -257,7 +257,7 @@ NAMING_FILES = {
 @pytest.mark.parametrize("private", [False, True])
 @pytest.mark.parametrize("claim", NAMING_FILES)
 def test_no_claim_says_whether_a_file_exists(half, tmp_path, claim, private):
-    """Whether there is such a file, and what it lists, must not make a difference."""
+    """The result must not depend on whether such a file exists or what it lists."""
     listed = tmp_path / "secret.csv"
     listed.write_text("flu;cold;*\ngout;other;*\nasthma;other;*\n")
     there, missing = (
@@ -465,7 +465,7 @@ def test_deep_nesting_is_answered(out, depth, pair, where):
 
 
 def test_a_huge_file_of_facts_is_not_read(half):
-    """Sparse, so that it takes no room."""
+    """Sparse, so that it takes no space."""
     with (half / "release.json").open("wb") as file:
         file.truncate(1 << 40)
     found = verify(half)
@@ -524,7 +524,7 @@ def refused_for_memory(found):
 
 @pytest.fixture
 def little_memory(monkeypatch):
-    """Not what this machine has, so that the tests say the same everywhere."""
+    """Independent of this machine, so that the tests have the same result everywhere."""
     monkeypatch.setattr(_size, "available_memory", lambda: 32 << 20)
 
 

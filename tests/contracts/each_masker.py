@@ -1,4 +1,4 @@
-"""Every masking method, as tests are run for it."""
+"""A test run for every masking method."""
 
 from __future__ import annotations
 

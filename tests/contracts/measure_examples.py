@@ -35,7 +35,7 @@ def _with_a_secret(table: Table) -> Table:
 
 @made_once
 def _with_a_target(table: Table) -> Table:
-    """The rows often enough to learn from, a class and an amount, and a column that tells both."""
+    """Enough rows to learn from, with a class, an amount, and a column that predicts both."""
     if not len(table) or "goal" in table.columns:
         return table
     frame = pl.concat([table.frame] * (1 + 60 // len(table)))
@@ -47,7 +47,7 @@ def _with_a_target(table: Table) -> Table:
 
 @made_once
 def _with_numbers(table: Table) -> Table:
-    """The table with two columns of numbers more."""
+    """The table with two more columns of numbers."""
     count = np.arange(float(len(table)))
     more = [pl.Series("up", count), pl.Series("wave", np.sin(count))]
     return Table(table.frame.with_columns(more), table.roles)
@@ -55,7 +55,7 @@ def _with_numbers(table: Table) -> Table:
 
 @made_once
 def _with_two(table: Table) -> Table:
-    """The table with two quasi-identifiers at least: its first one again, where it has one."""
+    """The table with at least two quasi-identifiers; a single one is doubled."""
     names = table.roles.quasi_identifiers
     if len(names) > 1:
         return table
@@ -65,7 +65,7 @@ def _with_two(table: Table) -> Table:
 
 @made_once
 def _with_a_number(table: Table) -> Table:
-    """The table with a sensitive column of numbers, where it has none."""
+    """The table with a sensitive column of numbers, which is added if there is none."""
     roles = table.roles
     if any(table.kind(name) in ("integer", "float") for name in roles.quasi_identifiers):
         return table
@@ -75,7 +75,7 @@ def _with_a_number(table: Table) -> Table:
 
 @dataclass(frozen=True)
 class MeasureExample:
-    """How a measure is called, and how its value follows from what it says of each record."""
+    """How to call a measure, and how its value follows from its values of records."""
 
     name: str
     options: dict[str, Any] = field(default_factory=dict)

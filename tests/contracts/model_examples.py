@@ -1,4 +1,4 @@
-"""An example for every privacy model, and what its parameters have to do with each other."""
+"""An example for every privacy model, and how its parameters depend on each other."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class ModelExample:
         return f"{self.model}({said})"
 
     def make(self, table: Table | None = None, **changes: Any) -> PrivacyModel:
-        """The model with these parameters, and with a population where a table is given."""
+        """The model with these parameters, and with a population if a table is given."""
         given = self.parameters | changes
         if table is not None and "population" in given:
             given["population"] = _twice(table)
@@ -126,7 +126,7 @@ def _diversity(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _closeness(given: dict[str, Any]) -> dict[str, Any]:
-    """Only the hierarchical distance has a hierarchy, which is of one column."""
+    """Only the hierarchical distance has a hierarchy, for one column."""
     if given.get("distance") == "hierarchical":
         return {"hierarchy": "ill.csv", "column": "ill", **given}
     given.pop("hierarchy", None)

@@ -1,4 +1,4 @@
-"""What the contract tests know by name: an example for every method, model and measure.
+"""The registry of the contract tests: an example for every method, model and measure.
 
 A method, model or measure without an entry here fails the suite (``test_registry.py``), and so
 does an entry for something that no longer exists. What a contract does not ask of somebody is
@@ -149,7 +149,7 @@ FOUR = ("people", "mostly missing", "64 bits", "times")
 
 
 def crossed(examples: Iterable[Any]) -> list[Any]:
-    """Each example with the names of the tables that it is tried on."""
+    """Each example with the names of its tables."""
     found, seen = [], set()
     for example in examples:
         what = example.id.partition("(")[0]
@@ -317,7 +317,7 @@ CONSISTENT_METHODS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
 
 
 def masked_by(masker: Masker, table: Table) -> Table:
-    """Mask without the warnings, which have tests of their own."""
+    """Mask without warnings, which have their own tests."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ShoalWarning)
         return masker.fit_transform(table)
@@ -360,7 +360,7 @@ def values_of(constraint: Constraint) -> st.SearchStrategy[Any]:
 
 @functools.cache
 def declared_by(cls: type) -> dict[str, tuple[Parameter, st.SearchStrategy[Any]]]:
-    """The parameters of a method or model and what they accept; to look it up takes its time."""
+    """The parameters of a method or model and what they accept; cached, since it is slow."""
     return {p.name: (p, values_of(p.constraint)) for p in parameters_of(cls)}
 
 

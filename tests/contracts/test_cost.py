@@ -1,4 +1,4 @@
-"""What each method costs, by counting: no change may make it dearer unseen.
+"""The cost of each method, by counting: no change may raise it unnoticed.
 
 The ceilings are what it costs now. They are there to be lowered: in the end each column of each
 table is encoded once, each set of classes formed once, and no label is parsed that was not read

@@ -1,4 +1,4 @@
-"""What every method, model and measure says about itself."""
+"""The descriptions of methods, models and measures."""
 
 from __future__ import annotations
 

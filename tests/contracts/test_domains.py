@@ -1,4 +1,4 @@
-"""What a masker says that its texts stand for is what a reader makes of the texts alone.
+"""The meaning that a masker records for its texts equals what can be read from the texts alone.
 
 Measures in memory believe the masker; those of a release that was read from a file read. Both must
 come to the same. Methods and tables are found by discovery.
@@ -97,12 +97,12 @@ HIERARCHIES = {
 
 
 def given(column: Column) -> dict[str, Domain]:
-    """What a column was told about its texts."""
+    """The recorded meaning of a column's texts."""
     return dict(column._domains)
 
 
 def check(masked: Table, original: Table) -> int:
-    """Compare what each column was told with what its texts say; how many were told something."""
+    """Compare recorded meanings with those read from the texts; return how many were recorded."""
     told = 0
     for name in masked.columns:
         column = masked.column(name)
@@ -124,7 +124,7 @@ def fitted(step, table):
 
 
 def check_all(masked: Table | None, original: Table) -> None:
-    """The same, where every quasi-identifier that was made a text must be told what it means."""
+    """The same, but every quasi-identifier that became text must have recorded meanings."""
     if masked is not None:
         made = [
             masked.column(name)
@@ -245,7 +245,7 @@ def test_meanings_stay_in_memory():
 
 
 def test_texts_of_a_file_are_read_once(tmp_path):
-    """And mean what they did in memory."""
+    """They have the same meaning as in memory."""
     table, masked = generalized()
     masked.write(tmp_path / "masked.csv", format="csv")
     back = Table(pl.read_csv(tmp_path / "masked.csv"))

@@ -1,4 +1,4 @@
-"""What every masking method promises of its randomness and its parameters."""
+"""The contract of masking methods for their randomness and parameters."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def test_a_wrong_type_is_refused(cls):
 
 
 def needed(cls, besides):
-    """What the class needs besides one parameter, so that only that one is wrong."""
+    """The other parameters that the class needs, so that only one parameter is wrong."""
     of_class = [e for e in MASKERS if e.method == cls.method]
     if not of_class:  # one that stands apart: its first parameter is all that it needs
         first = parameters_of(cls)[0].name
@@ -159,7 +159,7 @@ def needed(cls, besides):
 
 
 def test_the_quasi_identifiers_are_of_every_kind():
-    """The people would not show a type error otherwise."""
+    """With the usual people, a type error would not show."""
     kinds = {people().kind(name) for name in QUASI_IDENTIFIERS}
     assert kinds == {"integer", "float", "text", "boolean", "date"}
     assert isinstance(people().row_key, np.ndarray)
@@ -167,7 +167,7 @@ def test_the_quasi_identifiers_are_of_every_kind():
 
 @each_example
 def test_new_rows_are_mapped_as_the_fitted_ones_were(example):
-    """A method that works cell by cell does the same to a row that comes later."""
+    """A method that works cell by cell treats a later row in the same way."""
     table = people()
     masker = example.make(table)
     with pytest.raises(InputError, match="fit_transform"):

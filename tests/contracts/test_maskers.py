@@ -1,4 +1,4 @@
-"""What every masking method promises, whatever it does to the data."""
+"""The contract of masking methods, whatever they do to the data."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def original_rows(table, masked):
 
 
 def changed_columns(table, masked):
-    """Columns that are gone, or of which a cell differs."""
+    """Columns that were removed or have a changed cell."""
     before, after = original_rows(table, masked), masked.frame
     return {
         name
@@ -144,7 +144,7 @@ def test_refused_in_one_sentence(example, name):
 
 @each_example
 def test_the_example_does_something(example):
-    """Else the contract would be empty for it."""
+    """Otherwise, the contract would test nothing for it."""
     table = people()
     for _ in range(20):  # a fair draw may leave every record where it was
         masker = example.make(table)
@@ -165,7 +165,7 @@ def test_identifiers_and_other_columns_stay(example):
 
 @each_example
 def test_frames_of_every_kind(example, frame):
-    """The type that went in comes out, and the values do not depend on it."""
+    """The output has the type of the input, and the values do not depend on it."""
     random = {"random_state": 5} if KNOWN_METHODS[example.method].is_random else {}
     expected = masked_by(example.make(people(), **random), people())
     table = Table(frame(people_columns()), ROLES)
@@ -262,7 +262,7 @@ def test_what_is_not_a_table(example):
 
 @each_of_columns
 def test_a_named_column_that_stays_is_warned_about(example):
-    """The caller asked for it, so silence would be a promise."""
+    """The caller asked for it, so silence would mean that it was done."""
     masker = example.make(people(), columns=["height", "city", "age", "wage"])
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -290,7 +290,7 @@ def canary_table():
 
 @each_example
 def test_no_error_or_warning_tells_a_cell(example):
-    """Whatever goes wrong, no cell is in the message, in a cause of it, or in a repr."""
+    """Whatever fails, no cell is in the message, in its causes or in a repr."""
     empty = canary_table().frame.clear()
     attempts = [
         lambda: example.make(canary_table()).fit_transform(canary_table()),

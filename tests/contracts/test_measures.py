@@ -1,4 +1,4 @@
-"""What every measure of risk and utility promises."""
+"""The contract of measures of risk and utility."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def measured(example, table, masked=None, **more):
 
 @pytest.mark.parametrize(("example", "name"), crossed(MEASURES))
 def test_value(example, name):
-    """Within the declared limits, of the declared direction, and as the records say."""
+    """The value is within the limits, has the declared direction and follows from the records."""
     table = AWKWARD[name]()
     before = table.frame.clone()
     found = measured(example, table)
@@ -79,7 +79,7 @@ def test_value(example, name):
 
 @each_example
 def test_facts_are_plain(example):
-    """JSON holds them as they are, without NaN, and without anything per record."""
+    """JSON can hold them exactly, without NaN and without anything per record."""
     found = measured(example, people())
     facts = found.to_dict()
     text = json.dumps(facts, allow_nan=False)
@@ -119,7 +119,7 @@ def test_the_order_of_rows_and_columns_does_not_matter(example):
 
 @pytest.mark.parametrize(("example", "name"), crossed(HAS_READINGS))
 def test_wildcards_never_raise_a_risk(example, name):
-    """A missing value that agrees with all makes crowds larger, for every record."""
+    """If a missing value agrees with all others, crowds get larger for every record."""
     table = AWKWARD[name]()
     own, wildcard = (measured(example, table, missing=reading) for reading in ("own", "wildcard"))
     gaps = any(map(table.missing_count, table.roles.quasi_identifiers))
@@ -168,7 +168,7 @@ def test_no_masking_is_no_loss(info):
 
 @each_comparing
 def test_it_compares_what_masking_leaves(info):
-    """Taken out columns, cells and records, and changed numbers, are all comparable."""
+    """Removed columns, cells and records and changed numbers can all be compared."""
     table, options = people_for(info)
     steps = [
         Suppress(max_distinct=0.3),
@@ -208,7 +208,7 @@ def test_options_are_declared(info):
 
 @each_info
 def test_a_wrong_option_is_worded_by_shoal(info):
-    """Options come from plans too: a text where a number belongs must not end in a traceback."""
+    """Options also come from plans: a text instead of a number must not end in a traceback."""
     for parameter in inspect.signature(info.function).parameters.values():
         if parameter.kind is parameter.KEYWORD_ONLY and parameter.name != "population":
             table, _ = people_for(info)

@@ -1,4 +1,4 @@
-"""What every privacy model promises."""
+"""The contract of privacy models."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_level_violations_and_holds_agree(example, name):
 
 @each_example
 def test_masking_everything_away_satisfies_it(example):
-    """Thirteen equal records are the best that thirteen records can be."""
+    """Thirteen equal records have the best level that thirteen records can have."""
     table = with_secret(Table(pl.DataFrame({"x": [1] * 13}), Roles(quasi_identifiers=["x"])))
     assert example.make(table).holds(table) is not bool(example.by_steps)
 
@@ -71,7 +71,7 @@ def test_nobody_violates_nothing(example):
 
 @each_example
 def test_a_search_that_forms_groups_is_told_what_it_asks(example):
-    """A search that is asked nothing would promise what it does not look at."""
+    """A search without a demand would claim what it does not check."""
     table = people()
     model = example.make(table)
     if not (model.smallest_class > 1 or model.conditions(table) or table_conditions([model])):

@@ -1,4 +1,4 @@
-"""What no masking method leaves with the caller: a key, a group, anything that it learned."""
+"""No masking method leaves a key, a group or anything it learned with the caller."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ LONG_PLANS = {
 
 
 def everything_of(plan):
-    """All that a plan, its steps and its requirements hold, as bytes by name."""
+    """The content of a plan, its steps and its requirements, as bytes by name."""
     parts = {"plan": plan} | {
         f"{what} {number}": one
         for what in ("steps", "require")
@@ -133,7 +133,7 @@ def test_every_method_is_asked_to_leave_its_plan_as_it_was():
 
 
 def test_a_step_that_learned_is_no_longer_as_it_was():
-    """So that the tests above can fail."""
+    """This shows that the tests above can fail."""
     plan = LONG_PLANS["groups"]()
     before = everything_of(plan)
     masked_by(plan.steps[0], survey())

@@ -1,4 +1,4 @@
-"""What every measure promises where a person may have several rows."""
+"""The contract of measures if a person may have several rows."""
 
 from __future__ import annotations
 

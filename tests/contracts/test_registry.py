@@ -1,4 +1,4 @@
-"""Nothing escapes the contracts: what discovery finds has an example, and the other way round."""
+"""Everything that discovery finds has an example in the contracts, and the other way round."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_names_in_plans_are_plain_words():
 
 
 def test_a_new_class_would_be_found(tmp_path, monkeypatch):
-    """Discovery itself: a module dropped into a package is found without any list."""
+    """Discovery finds a module that is added to a package, without any list."""
     from shoal.discovery import concrete_subclasses
 
     package = tmp_path / "planted"

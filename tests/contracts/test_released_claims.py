@@ -1,4 +1,4 @@
-"""What a release claims is so: counted again from its bytes by code that shares nothing with Shoal.
+"""The claims of a release hold: code that shares nothing with Shoal counts its bytes again.
 
 Every method is followed by every model that can be required, in every format.
 """
@@ -73,7 +73,7 @@ METHODS = {
 
 
 def people():
-    """Thirty people twice, each kind of column, cells missing, texts that files like to lose.
+    """Thirty people twice, with each kind of column, missing cells and texts that files often lose.
 
     Most of the pairs have two different secrets.
     """
@@ -130,7 +130,7 @@ each_method = pytest.mark.parametrize("method", METHODS)
 
 @each_method
 def test_a_method_alone(method, tmp_path):
-    """The numbers of a table as the method leaves it."""
+    """The numbers of a table after the method."""
     table = people()
     steps = [METHODS[method](table)]
     assert wrong_claims(table, steps, models(ALWAYS) + LIMITS, tmp_path) == []
@@ -138,7 +138,7 @@ def test_a_method_alone(method, tmp_path):
 
 @each_method
 def test_a_method_and_classes(method, tmp_path):
-    """What every class must satisfy, where a method was followed by a search for classes."""
+    """What every class must satisfy if a search for classes followed the method."""
     table = people()
     steps = [METHODS[method](table), CLASSES]
     assert wrong_claims(table, steps, models(ALWAYS | IN_CLASSES) + LIMITS, tmp_path) == []
@@ -169,7 +169,7 @@ def test_zeros_with_a_sign(tmp_path):
 
 
 def test_every_model_and_measure_is_counted_or_has_a_reason():
-    """Else a new one would go out uncounted."""
+    """Otherwise, a new one would not be counted."""
     public = {name for name, info in discover_all_measures().items() if not info.needs_original}
     asked = {*KNOWN_MODELS, *public}
     assert asked == {*MODELS, *MEASURES, *NOT_PUBLIC}

@@ -1,4 +1,4 @@
-"""A tally, combinations with their counts, gives what its records give, or is refused.
+"""A tally (combinations with their counts) has the results of its records, or is refused.
 
 Whatever declares ``by_counts`` is tried on a table and on its tally; whatever does not must refuse
 the tally, since it would take a combination for a record.
@@ -25,7 +25,7 @@ _NAMES = ["age", "city", "ill"]
 
 
 def _records(persons: bool, count: int = 400) -> Table:
-    """Records with few combinations, some missing; rows of a person lie apart."""
+    """Records with few combinations and missing cells; rows of a person are not adjacent."""
     draw = np.random.default_rng(7)
     frame = pl.DataFrame(
         {
@@ -109,7 +109,7 @@ def test_histories(both: tuple[Table, Table]) -> None:
 
 
 def test_models_that_count_are_known() -> None:
-    """A new model is tried above; one that stops counting is noticed here."""
+    """Tests above cover a new model; this one notices a model that no longer works by counts."""
     counting = {name for name, model in KNOWN_MODELS.items() if model.by_counts}
     assert counting == {
         "alpha_k_anonymity",
@@ -146,7 +146,7 @@ def test_measures(name: str, both: tuple[Table, Table]) -> None:
 
 
 def _about(fact: object) -> object:
-    """A fact, whose numbers may differ in the last digit: counts are added up in another order."""
+    """A fact whose numbers may differ in the last digit, since the order of addition differs."""
     if isinstance(fact, dict):
         return {name: _about(each) for name, each in fact.items()}
     return pytest.approx(fact, rel=1e-12) if isinstance(fact, float) else fact

@@ -1,4 +1,4 @@
-"""A cluster of Spark on this machine: a master and two workers, from pyspark's own classes."""
+"""A Spark cluster on this machine: a master and two workers, from pyspark's own classes."""
 
 from __future__ import annotations
 

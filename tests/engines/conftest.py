@@ -1,4 +1,4 @@
-"""A cluster of Spark, a session on it, and each engine in turn."""
+"""A Spark cluster, a session on it, and each engine in turn."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _needs_spark(item: pytest.Item) -> bool:
 
 @pytest.fixture(scope="session")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """A master of Spark and two workers, for all tests of this process."""
+    """A Spark master and two workers, for all tests of this process."""
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
         pytest.skip("Spark needs Java, which is not installed")
     pytest.importorskip("pyspark", reason="pyspark is not installed")

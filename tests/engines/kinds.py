@@ -1,4 +1,4 @@
-"""An engine as tests use it: what it makes of a frame, in a form that can be compared."""
+"""An engine for tests: its results for a frame, in a form that can be compared."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class EngineKind:
         return replace(self, name=name)
 
     def written(self, frame: pl.DataFrame, *, files: int = 1) -> Path:
-        """The frame as a folder of files of Parquet."""
+        """The frame as a folder of Parquet files."""
         place = self._fresh()
         size = max(1, -(-frame.height // files))
         for number, start in enumerate(range(0, frame.height, size)):

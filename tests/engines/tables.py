@@ -1,4 +1,4 @@
-"""Tables that engines are tried on, with every kind of column and gaps in their keys."""
+"""Tables for tests of engines, with every kind of column and gaps in their keys."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def people(rows: int, *, seed: int = 11) -> pl.DataFrame:
 
 
 def written(frame: pl.DataFrame, folder: Path, *, files: int = 3) -> Path:
-    """The frame as a folder of files of Parquet."""
+    """The frame as a folder of Parquet files."""
     place = folder / "people"
     place.mkdir()
     size = -(-frame.height // files)
@@ -43,6 +43,6 @@ def written(frame: pl.DataFrame, folder: Path, *, files: int = 3) -> Path:
 
 
 def rows_of(frame: pl.DataFrame) -> dict[tuple[str, ...], int]:
-    """How often each row is there, whatever the order."""
+    """How often each row occurs, in any order."""
     counted = frame.group_by(frame.columns).len()
     return {tuple(map(str, row[:-1])): row[-1] for row in counted.iter_rows()}

@@ -1,4 +1,4 @@
-"""A client of Spark Connect, which has no context and no Java of its own, protects and verifies."""
+"""A client of Spark Connect, without a context or Java, protects and verifies."""
 
 from __future__ import annotations
 

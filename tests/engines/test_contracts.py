@@ -1,4 +1,4 @@
-"""What every engine promises: it gives what memory gives, or refuses before anything starts.
+"""The contract of engines: the same result as in memory, or a refusal before anything starts.
 
 Methods, models and measures are found by discovery. DuckDB is tried on every awkward table, Spark
 on one that has all that is awkward.
@@ -44,7 +44,7 @@ NOT_ON_SPARK = "unsigned"
 
 
 def everything() -> sh.Table:
-    """Sixty rows with all that is awkward: gaps, both zeros, huge numbers, names with marks."""
+    """Sixty awkward rows: missing cells, both zeros, huge numbers, odd names."""
     rows = np.arange(60) % 20
     frame = pl.DataFrame(
         {
@@ -70,7 +70,7 @@ def everything() -> sh.Table:
 
 
 def _cases() -> list[Any]:
-    """Each method on each engine: its first example on every table, the others on one."""
+    """Each method on each engine: its first example with every table, the others with one."""
     found, seen = [], set()
     for example in MASKERS:
         first = example.method not in seen
@@ -120,7 +120,7 @@ def test_steps(engine: EngineKind, example: MaskerExample, name: str, fixed: Any
 
 
 def _is_refused(step: Masker, roles: sh.Roles) -> bool:
-    """Whether engines refuse a step; then they do so at the door, in one sentence."""
+    """Whether engines refuse a step; then they do so before anything starts, in one sentence."""
     try:
         check_steps([step])
     except InputError as error:
@@ -151,7 +151,7 @@ def _text(cell: Any) -> str:
 
 
 def _check_draw(method: str, before: pl.DataFrame, after: pl.DataFrame) -> None:
-    """Nothing is there that was not there, and what was missing is missing."""
+    """No new value appears, and missing values stay missing."""
     for name in before.columns:
         old, new = before[name].to_list(), after[name].to_list()
         if method in ("swap", "rank_swap"):
@@ -244,7 +244,7 @@ _COUNTED += [(e, "everything") for e in ("memory", "duckdb", "spark")] + [("spar
 
 @pytest.mark.parametrize(("engine", "name"), _COUNTED, indirect=["engine"])
 def test_models_and_measures(engine: EngineKind, name: str) -> None:
-    """All that declare ``by_counts`` say of an engine's counts what they say of the records."""
+    """With ``by_counts``, the result for an engine's counts is that for the records."""
     table = _table(name, engine)
     table = with_secret(table.with_roles(table.roles.replacing(identifiers=[], insensitive=[])))
     names = [*table.roles.quasi_identifiers, *table.roles.sensitive]
@@ -336,7 +336,7 @@ def test_persons(engine: EngineKind, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("engine", ["memory", "duckdb"], indirect=True)
 def test_differential_privacy(engine: EngineKind, tmp_path: Path) -> None:
-    """It holds by how the rows were drawn and made coarser, and only if that is every column."""
+    """It holds by how rows were drawn and made coarser, and only if this covers all columns."""
     private = sh.DifferentialPrivacy(2.0, 1e-4)
     kinds = {"alter": sh.Hierarchy.intervals([30]), "member": sh.Hierarchy.suppression()}
     drawn = sh.Sample(fraction=0.5, strategy="bernoulli")
@@ -374,7 +374,7 @@ _PEOPLE += [("spark", "full-domain")]
 
 @pytest.mark.parametrize(("engine", "name"), _PEOPLE, indirect=["engine"])
 def test_models_of_a_population(engine: EngineKind, name: str, tmp_path: Path) -> None:
-    """Counts beside counts: the table is a part of the population, which an engine counts too."""
+    """The table is a part of the population, and the engine counts both."""
     owners = pl.Series(np.random.default_rng(3).integers(0, 1500, 3000))
     everyone = people(3000).with_columns(patient=owners).drop("ill")
     file = str(engine.folder / "everyone.parquet")
@@ -414,7 +414,7 @@ def test_models_of_a_population(engine: EngineKind, name: str, tmp_path: Path) -
     indirect=["engine"],
 )
 def test_pseudonyms(engine: EngineKind, unit: list[str], tmp_path: Path) -> None:
-    """Each person has one that no other has, and only the private half tells whose it is."""
+    """Each person has a unique one, and only the private half records whose it is."""
     owners = pl.Series(np.random.default_rng(3).integers(0, 90, 600))
     frame = people(600).with_columns(pl.lit("x").alias("p.q"), patient=owners)
     others = [name for name in ("born", "wage", "p.q") if name not in unit]
@@ -449,7 +449,7 @@ def test_pseudonyms(engine: EngineKind, unit: list[str], tmp_path: Path) -> None
 
 @each_engine
 def test_pseudonyms_are_hashes_under_a_key(engine: EngineKind) -> None:
-    """The same wherever they are made, and others under another key."""
+    """They are the same on every engine, and differ under another key."""
     owners = pl.Series(np.random.default_rng(3).integers(0, 90, 300))
     frame = people(300).with_columns(pl.lit("x").alias("p.q"), patient=owners)
     roles = ROLES.replacing(unit=["patient", "p.q"])
@@ -468,7 +468,7 @@ def test_pseudonyms_are_hashes_under_a_key(engine: EngineKind) -> None:
 
 
 def test_rows_of_nobody_are_refused(engine: EngineKind) -> None:
-    """A missing unit, or a part of one, means the same: how many rows, and of which column."""
+    """The refusal of missing units, or parts of them, names the columns and the numbers of rows."""
     frame = people(200).with_columns(ward=pl.Series([1, 2, None, 3] * 50))
     frame = frame.with_columns(bed=pl.Series([*range(1, 200), None]))
     roles = ROLES.replacing(unit=["ward", "bed"])
@@ -483,7 +483,7 @@ def test_rows_of_nobody_are_refused(engine: EngineKind) -> None:
 
 
 def test_weights_that_are_none_are_refused(engine: EngineKind) -> None:
-    """Before they are summed: one below 0 would make others of its class seem fewer."""
+    """They are checked before they are summed, since one below 0 would hide others of its class."""
     for bad in ([-1.0, 0.0, None, float("inf"), float("nan")], ["1", "2", "3", "4", "5"]):
         frame = people(200).with_columns(w=pl.Series(bad * 40))
         roles = sh.Roles(quasi_identifiers=QUASI, weight="w")
@@ -536,7 +536,7 @@ def test_values_of_partitions_are_texts_unless_all_are_numbers(engine: EngineKin
 
 
 def test_names_that_stand_for_others_are_refused(engine: EngineKind) -> None:
-    """Names with marks and letters of any kind are in the table that has everything."""
+    """The awkward table has names with special characters and letters of other scripts."""
     for name in ("^a.*$", *(["*"] if engine.name != "memory" else [])):
         frame = pl.DataFrame({name: [1, None] * 30, "ab": [1, 2] * 30, "a b": ["x"] * 60})
         roles = sh.Roles(quasi_identifiers=["ab"], insensitive=[name, "a b"])

@@ -1,4 +1,4 @@
-"""What DuckDB does besides the contract of engines: chance, chunks, spilling, edits."""
+"""Behavior of DuckDB beyond the contract of engines: randomness, chunks, spilling, edits."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def source(frame: pl.DataFrame, tmp_path: Path) -> Path:
 
 
 def test_local_recoding(frame: pl.DataFrame, source: Path) -> None:
-    """It is refined as long as its time allows, so that only what it reaches is compared."""
+    """Refinement runs until its time is up, so only the result that it reaches is compared."""
     asked = plan(sh.Generalize("local", k=7), require=[sh.KAnonymity(7)])
     here = in_memory(sh.Table(frame, ROLES), asked)
     there = sh.protect(source, asked, engine="duckdb")
@@ -57,7 +57,7 @@ def test_persons_with_several_rows_are_named(tmp_path: Path) -> None:
 
 
 def test_chance_depends_on_keys_only(frame: pl.DataFrame, tmp_path: Path, monkeypatch) -> None:
-    """However the rows are batched, a row draws the same numbers: a part is its unit."""
+    """A row draws the same numbers in any batches, because numbers are drawn for whole parts."""
     from shoal.engines import _duckdb
     from shoal.engines.steps import _functions, _values
 
@@ -180,7 +180,7 @@ def test_edits_are_found(source: Path, tmp_path: Path) -> None:
 
 
 def test_no_order_and_no_names(frame: pl.DataFrame, source: Path, tmp_path: Path) -> None:
-    """Rows do not lie as in the source, and files are named by numbers."""
+    """Rows are not in the order of the source, and files are named by numbers."""
     asked = plan(sh.Suppress(where="wage < 0", target="records"), roles=ROLES)
     folder = sh.protect(source, asked, engine="duckdb").save(tmp_path / "release")
     records = pl.read_parquet(folder / "private" / "records" / "*.parquet")
@@ -197,7 +197,7 @@ def test_no_order_and_no_names(frame: pl.DataFrame, source: Path, tmp_path: Path
 
 
 def test_spilled_under_a_cap_and_nothing_left(tmp_path: Path, monkeypatch) -> None:
-    """A table three times as large as what DuckDB may hold, in files where nobody can read it."""
+    """A table three times as large as DuckDB's memory is spilled to files that nobody can read."""
     draw = np.random.default_rng(5)
     rows, marker = 420_000, "a name that nobody may read "
     notes = pl.Series([f"{marker * 40}{number}" for number in range(500)])
@@ -234,7 +234,7 @@ def test_spilled_under_a_cap_and_nothing_left(tmp_path: Path, monkeypatch) -> No
 
 
 def test_combinations_that_do_not_fit(source: Path, tmp_path: Path, monkeypatch) -> None:
-    """Mondrian is cut first, and what was there before is counted by the sizes of classes."""
+    """Mondrian runs in chunks, and the original is counted by the sizes of its classes."""
     from shoal.engines import _engine
 
     asked = PLANS["mondrian"]
@@ -270,7 +270,7 @@ def test_what_chunks_cost_is_in_the_report(tmp_path: Path, monkeypatch) -> None:
 
 
 def test_what_chunks_cost_is_told_neither_too_high_nor_too_low(monkeypatch) -> None:
-    """Samples whose rows lie in order, against what all rows give."""
+    """Values on samples of sorted rows, compared with the values on all rows."""
     monkeypatch.setattr(_chunked, "_LEAST", 200)
     draw = np.random.default_rng(2)
     rows = np.sort(draw.normal(size=(24_000, 3)), axis=0)[:, :1] + draw.normal(size=(24_000, 3))

@@ -55,7 +55,7 @@ def _started(folder: Path, out: str, engine: str = "duckdb") -> subprocess.Popen
 
 @pytest.fixture(scope="module")
 def whole(place: Path) -> float:
-    """How many seconds a run takes that nobody kills."""
+    """The seconds that a run takes if it is not killed."""
     began = time.monotonic()
     assert _started(place, "first").wait() == 0
     return time.monotonic() - began
@@ -90,7 +90,7 @@ def test_killed_while_it_works(ending: signal.Signals, place: Path, whole: float
 
 
 def test_the_driver_of_spark_is_killed(place: Path) -> None:
-    """Its Java ends with it, and the next command in the folder removes what both left."""
+    """Its Java process ends with it, and the next command in the folder removes what both left."""
     pytest.importorskip("pyspark", reason="pyspark is not installed")
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
         pytest.skip("Spark needs Java, which is not installed")
@@ -116,7 +116,7 @@ def test_the_driver_of_spark_is_killed(place: Path) -> None:
 
 
 def _others_in(place: Path) -> list[str]:
-    """Processes that were started for a folder and still run."""
+    """Processes that were started for a folder and are still running."""
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):

@@ -100,7 +100,7 @@ def test_a_requirement_on_a_sample_is_judged_by_its_worse_end(
 
 @pytest.mark.parametrize("unit", ["row", "patient"])
 def test_who_is_in_a_sample(unit: str, frame: pl.DataFrame, tmp_path: Path) -> None:
-    """The most certain class, and the highest risk, as memory counts them on the same sample."""
+    """The most certain class and the highest risk are those of memory on the same sample."""
     owners = pl.Series(np.random.default_rng(3).integers(0, 700, len(frame)))
     whole = frame.with_columns(patient=owners)
     left = ["born", "wage", *(["patient"] if unit == "row" else [])]
@@ -130,7 +130,7 @@ ROUNDED = sh.Round(base=400, columns=["wage"])
 def test_attacks_on_single_records(
     unit: str, step: sh.Masker, frame: pl.DataFrame, tmp_path: Path, monkeypatch
 ) -> None:
-    """Whom conditions fit is counted among all, so that memory finds the same persons."""
+    """Conditions are counted over all persons, so memory finds the same ones."""
     owners = pl.Series(np.random.default_rng(3).integers(0, 900, len(frame)))
     left = ["born", *(["patient"] if unit == "row" else [])]
     more = ["wage"] if step is ROUNDED else []

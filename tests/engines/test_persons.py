@@ -42,7 +42,7 @@ def source(frame: pl.DataFrame, tmp_path: Path) -> Path:
 
 
 def saved(step: sh.Swap, source: Path, folder: Path, require: tuple = ()) -> pl.DataFrame:
-    """What is released, with whose rows they are."""
+    """The released rows with their persons."""
     plan = sh.Plan([step], require=list(require), roles=ROLES)
     place = sh.protect(source, plan, engine="duckdb").save(folder / "release")
     assert sh.verify(place).holds
@@ -133,7 +133,7 @@ def test_strata_are_drawn_as_in_memory(strategy: str, quasi, frame, engine: Engi
 
 @pytest.mark.parametrize("engine", ["duckdb"], indirect=True)
 def test_strata_of_persons(frame, engine: EngineKind) -> None:
-    """Where each has one row they are drawn, else refused as in memory."""
+    """Persons with one row each are drawn; otherwise the step is refused, as in memory."""
     step = sh.Sample(fraction=0.37, strategy="stratified")
     roles = STRATA.replacing(unit="patient")
     with pytest.raises(InputError) as known:
@@ -160,7 +160,7 @@ HOMES = {
     indirect=["engine"],
 )
 def test_households_go_as_a_whole(name: str, frame, engine: EngineKind) -> None:
-    """Who lives together goes together; who has no household lives alone."""
+    """People of one household are kept or removed together; people without one live alone."""
     draw = np.random.default_rng(8)
     homes = pl.Series("home", draw.integers(0, 400, 1500)).set(
         pl.Series(draw.random(1500) < 0.2), None

@@ -1,4 +1,4 @@
-"""Real tables on every engine: what memory finds, counted again by SQL that knows no Shoal.
+"""Real tables on every engine: the results of memory, counted again by independent SQL.
 
 By hand: ``SHOAL_WHOLE=1`` takes all 46 states of the census and not the smallest ones.
 """
@@ -28,7 +28,7 @@ QUASI = ["AGEP", "SCHL", "MAR", "SEX", "RAC1P"]
 
 @pytest.fixture(scope="module")
 def census(shared_data: Path) -> pl.DataFrame:
-    """The American census of 2018: some small states, or all."""
+    """The American census of 2018: some small states, or all of them."""
     frame = pl.read_parquet(shared_data / "acs" / "acs_income_2018.parquet")
     return frame if WHOLE else frame.filter(pl.col("ST").is_in(["AK", "VT", "WY"]))
 

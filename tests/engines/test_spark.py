@@ -1,4 +1,4 @@
-"""What Spark does besides the contract of engines, on executors that are processes of their own."""
+"""Behavior of Spark beyond the contract of engines, with executors in separate processes."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def people(rows: int) -> pl.DataFrame:
 
 @pytest.fixture(scope="module")
 def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with two files of Parquet."""
+    """A folder with two Parquet files."""
     folder = tmp_path_factory.mktemp("a [folder]")
     frame = people(3000)
     frame[:1700].write_parquet(folder / "a.parquet")
@@ -93,7 +93,7 @@ def _protected(engine: Any, source: Any, plan: sh.Plan, folder: Path) -> LargeRe
 
 
 def _halves(folder: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """All parts of both halves, row beside row."""
+    """All parts of both halves, joined row by row."""
     public, private = (
         pl.concat([pl.read_parquet(file) for file in sorted((folder / "parts" / half).iterdir())])
         for half in ("public", "private")
@@ -150,7 +150,7 @@ def test_groups_hold_in_every_chunk(spark, table, tmp_path, monkeypatch):
 
 
 class Stalled:
-    """Wait in a task until an executor was killed; say first which one runs the task."""
+    """Report which executor runs the task, then wait until an executor is killed."""
 
     def __init__(self, folder: Path) -> None:
         self.asked, self.killed = str(folder / "asked"), str(folder / "killed")
@@ -236,7 +236,7 @@ def test_a_frame_of_spark_gets_keys_that_stay(spark, session):
 
 
 class Waiting:
-    """Say that a task runs, and go on for a minute."""
+    """Report that a task runs, and continue for a minute."""
 
     def __init__(self, folder: Path) -> None:
         self.asked = str(folder / "asked")

@@ -54,7 +54,7 @@ def test_levels_and_lattice_are_told(tmp_path):
     ("options", "said"),
     [
         ({}, "are not in the release"),
-        ({"suppressed": "kept"}, "their sensitive values were taken out"),
+        ({"suppressed": "kept"}, "their sensitive values were removed"),
         ({"suppressed": "kept", "keep_sensitive": True}, "their sensitive values were kept"),
     ],
 )

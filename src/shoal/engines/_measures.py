@@ -613,7 +613,7 @@ def tally_before(rows: Rows, roles: Roles, require: Sequence[Any] = ()) -> tuple
 def _assessed(tally: Table, declared: Roles | None = None) -> Assessment:
     """An assessment by classes, without values for each combination, since there are millions."""
     found = assess_release(tally, None, declared=declared).without_records()
-    tally.let_go()
+    tally.forget_groupings()
     return found
 
 

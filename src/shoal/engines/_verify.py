@@ -24,14 +24,13 @@ from shoal.randomness import SecretStream
 from shoal.table import Course, Roles, Table
 from shoal.workflow import Assessment, Limit, Verification
 from shoal.workflow._assess import asked_by_name, assess_release
-from shoal.workflow._require import discover_all_measures, requirement_from
-from shoal.workflow.release._release import PUBLIC_MEASURES
+from shoal.workflow._require import requirement_from
 from shoal.workflow.release._release_files import Place, digest_of, is_plain, read_json
 from shoal.workflow.release._release_shape import AUDIT_IN_PARTS, FACTS_IN_PARTS, check_shape
 from shoal.workflow.release._signature import SIGNATURE_FILE
 from shoal.workflow.release._stated_claims import UNOWNED, check_claim, close, finding_of
 from shoal.workflow.release._verification import AUTHENTICITY, CLAIM, Checks, clean
-from shoal.workflow.release._verify import PLAIN, UNCHECKED, check_modes
+from shoal.workflow.release._verify import PLAIN, UNCHECKED, check_modes, measured_again
 
 Outcome = tuple[bool | None, str]
 
@@ -243,7 +242,10 @@ def _check_data(
         if both is not None and audit is not None and claim["needs_original"]:
             check = functools.partial(_same_limit, claim, number, audit, both, check)
         checks.run(f"{CLAIM}{claim['claim']}", check)
-    checks.run("measured values", lambda: _same_measures(tally, facts, unowned))
+    checks.run(
+        "measured values",
+        lambda: (None, UNOWNED) if unowned else measured_again(tally, facts["measured"]),
+    )
     if audit is not None:
         if roles.unit_columns:
             checks.run("pseudonyms", lambda: _same_names(written, roles, audit))
@@ -338,22 +340,6 @@ def _same_names(written: Rows, roles: Roles, audit: PartsAudit) -> Outcome:
         )
         counts.append(int(found["n"][0]))
     return len(set(counts)) == 1, f"{counts[0]:,} pseudonyms of {counts[1]:,} persons"
-
-
-def _same_measures(tally: Table, facts: Mapping[str, Any], unowned: bool) -> Outcome:
-    if unowned:
-        return None, UNOWNED
-    infos, stated = discover_all_measures(), facts["measured"]
-    found: dict[str, float] = {"k": tally.classes.k, "classes": tally.classes.count}
-    found |= {name: infos[name].take(None, tally).value for name in PUBLIC_MEASURES}
-    if tally.has_persons:
-        found["rarest_history"] = tally.histories.k
-    wrong = [
-        name
-        for name in {**found, **stated}
-        if name not in stated or name not in found or not close(found[name], stated[name])
-    ]
-    return not wrong, f"{', '.join(wrong)} differ" if wrong else f"{len(found)} recomputed"
 
 
 def _same_limit(

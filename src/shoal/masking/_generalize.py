@@ -294,7 +294,7 @@ class Generalize(Masker):
             "suppressed_records": self.suppressed if self.suppressed_ else "none"
         }
         if self.suppressed_ and self.suppressed == "kept":
-            facts["their_sensitive_values"] = "kept" if self.keep_sensitive else "taken out"
+            facts["their_sensitive_values"] = "kept" if self.keep_sensitive else "removed"
         if self.levels_:
             facts["levels"] = self.levels_
         if found.lattice:

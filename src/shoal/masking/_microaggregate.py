@@ -183,6 +183,6 @@ def _modes(table: Table, name: str, groups: Labels, least: int) -> Integers:
     held, place = np.unique(owner[best], return_index=True)
     mode = best[place]
     members, _ = owned_pairs(groups[rows], table.persons[rows])
-    told = (size[mode] > 1) & (np.bincount(members, minlength=len(chosen))[held] >= least)
-    chosen[held[told]] = rows[first[mode[told]]]
+    clear = (size[mode] > 1) & (np.bincount(members, minlength=len(chosen))[held] >= least)
+    chosen[held[clear]] = rows[first[mode[clear]]]
     return chosen[groups]

@@ -69,9 +69,9 @@ class Pram(Masker):
                 continue
             own = stream.derive(self.method, name)
             drawn = present[own.integers_below(np.full(len(present), len(present)))]
-            anew = own.uniform(len(present)) >= self.keep
+            redrawn = own.uniform(len(present)) >= self.keep
             source = np.arange(len(table))
-            source[present[anew]] = drawn[anew]
+            source[present[redrawn]] = drawn[redrawn]
             masked = masked.with_cells_of({name: source})
             log.compare([name], masked, table)
         return masked

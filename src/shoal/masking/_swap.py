@@ -203,8 +203,8 @@ def blocks_by_information(
     if sensitive not in table.columns:
         raise InputError(f"The table has no sensitive column '{sensitive}'.")
     secret = _as_categories(table, sensitive)
-    told = [mutual_informations([_as_categories(table, name), secret])[0, 1] for name in columns]
-    ranked = [columns[place] for place in np.argsort(-np.array(told), kind="stable")]
+    shared = [mutual_informations([_as_categories(table, name), secret])[0, 1] for name in columns]
+    ranked = [columns[place] for place in np.argsort(-np.array(shared), kind="stable")]
     pairs = [tuple(ranked[start : start + 2]) for start in range(0, len(ranked), 2)]
     if len(pairs) > 1 and len(pairs[-1]) == 1:
         pairs[-2:] = [pairs[-2] + pairs[-1]]

@@ -46,7 +46,7 @@ class KAnonymity(CrowdModel):
     >>> KAnonymity(3).violations(table).tolist()
     [False, False, False, True]
 
-    Ann was here twice. By one stay she is one of two persons; by both she stands alone.
+    Ann was here twice. By one stay she is one of two persons; by both she is unique.
 
     >>> frame = pl.DataFrame({"who": ["Ann", "Ann", "Bo", "Cy"], "age": [30, 41, 30, 41]})
     >>> stays = Table(frame, Roles(unit="who", quasi_identifiers=["age"]))

@@ -384,7 +384,7 @@ class Table(Helpful):
         found = self._kept[key] = make()
         return found
 
-    def let_go(self) -> None:
+    def forget_groupings(self) -> None:
         """Forget all groupings except the classes; they are formed again when needed."""
         known = (*map(self.column, self.roles.quasi_identifiers), self._past.owners)
         own = {id(one) for one in known}
@@ -451,7 +451,7 @@ class Table(Helpful):
 
     @property
     def together(self) -> Integers | None:
-        """The groups of rows that stay together; None if each row stands alone."""
+        """The groups of rows that stay together; None if each row is on its own."""
         return self._past.owners.together
 
     def whole(self, rows: Flags) -> Flags:

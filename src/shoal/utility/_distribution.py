@@ -218,7 +218,7 @@ def about_unpaired(original: Table, masked: Table, names: Sequence[str]) -> tupl
     )
 
 
-def about_taken_out(masked: Table, names: Sequence[str]) -> tuple[str, ...]:
+def about_removed(masked: Table, names: Sequence[str]) -> tuple[str, ...]:
     """What a reader must know if removed columns are not compared."""
     gone = [name for name in names if name not in masked.columns]
     if not gone:
@@ -333,7 +333,7 @@ def chi_square(original: Table, masked: Table, *, columns: Columns = None) -> Me
     }
     reduced = {name: f["statistic"] / f["degrees_of_freedom"] for name, f in each.items()}
     rough = [name for name, facts in each.items() if facts["small_expected"] > 0.2]
-    warnings = [*about_unpaired(original, masked, names), *about_taken_out(masked, names)]
+    warnings = [*about_unpaired(original, masked, names), *about_removed(masked, names)]
     warnings += about_persons(original)
     if rough:
         warnings.append(

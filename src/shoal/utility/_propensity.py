@@ -21,7 +21,7 @@ from shoal.utility._columns import (
     rows_if_paired,
     sampled_rows,
 )
-from shoal.utility._distribution import about_taken_out, about_unpaired
+from shoal.utility._distribution import about_removed, about_unpaired
 
 Discriminator = Annotated[Literal["logistic", "tree"], OneOf(("logistic", "tree"))]
 
@@ -109,14 +109,14 @@ def propensity(
             "share_of_masked": share,
             "compared": released,
         },
-        warnings=(*about_unpaired(original, masked, released), *about_taken_out(masked, names)),
+        warnings=(*about_unpaired(original, masked, released), *about_removed(masked, names)),
     )
 
 
 def _features(original: Table, masked: Table, names: Sequence[str], rows: Integers) -> Floats:
     """The records of both tables as numbers, one column of the table after the other."""
     matrix: list[Floats] = []
-    values_told = max(2, min(_VALUES, _FEATURES // max(1, len(names))))
+    values_each = max(2, min(_VALUES, _FEATURES // max(1, len(names))))
     own = rows_if_paired(original, masked)
     for name in names:
         quantity = next(each_quantity(original, masked, [name]), None)
@@ -124,7 +124,7 @@ def _features(original: Table, masked: Table, names: Sequence[str], rows: Intege
             values = np.concatenate([quantity.before, quantity.after])[rows]
             matrix += _standardised(values)
         else:
-            matrix += _indicators(_codes(original, masked, name, own)[rows], values_told)
+            matrix += _indicators(_codes(original, masked, name, own)[rows], values_each)
     kept = [column for column in matrix if np.ptp(column) > 0]
     return np.column_stack(kept) if kept else np.zeros((len(rows), 0))
 

@@ -1,4 +1,4 @@
-"""The container file takes what a build needs, warms, and does not run as root."""
+"""The Dockerfile copies what a build needs, compiles the kernels, and does not run as root."""
 
 from __future__ import annotations
 

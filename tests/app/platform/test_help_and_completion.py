@@ -72,7 +72,7 @@ def test_the_script_for_a_shell_is_printed(shoal_process, shell):
 
 
 def test_bash_completes_options_with_the_installed_script(tmp_path):
-    """The real shell installs it for itself, and finds what it installed."""
+    """A real shell installs the completion and finds it again."""
     home = {"HOME": str(tmp_path), "PATH": f"{tmp_path}:/usr/bin:/bin"}
     program = tmp_path / "shoal"
     program.write_text(f"#!{sys.executable}\n{PROGRAM}\n")

@@ -1,4 +1,4 @@
-"""What `--json` prints is what the published schema says: no key more, none less, of its type."""
+"""The output of `--json` has exactly the keys and types of the published schema."""
 
 from __future__ import annotations
 

@@ -139,7 +139,7 @@ def names(place: Path) -> tuple[str | None, str | None]:
 
 
 class Stop(BaseException):
-    """As an interruption that comes between two steps."""
+    """Like an interruption between two steps."""
 
 
 def steps(monkeypatch, at: int, act) -> list[str]:
@@ -183,7 +183,7 @@ with complete_or_absent(place / "out", replace=replace, private=private) as fold
 @pytest.mark.parametrize("replace", [False, True])
 @pytest.mark.parametrize("at", range(5))
 def test_killed_before_any_change_of_a_name(tmp_path, replace, at):
-    """It ends without another step; the next run clears what it left."""
+    """The process ends at once; the next run removes what it left behind."""
     if replace:
         release(tmp_path, "first", replace=False)
     words = [sys.executable, "-c", KILLED, str(tmp_path), str(at), str(replace)]

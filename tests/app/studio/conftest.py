@@ -1,4 +1,4 @@
-"""A studio in the test's own process: a project on disk, and a client with a browser's manners."""
+"""A studio in the test's own process: a project on disk, and a client that acts like a browser."""
 
 from __future__ import annotations
 

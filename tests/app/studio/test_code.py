@@ -1,4 +1,4 @@
-"""What a page offers to copy is what does the same: the plan as Python, and the command lines."""
+"""The code that a page offers does the same as the page: Python and command lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compare: candidates are measured in jobs and shown beside each other, without a cell value."""
+"""Compare: jobs measure candidates, which are shown side by side, without a cell value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Data: files of every kind, typed, chosen and broken; what is shown, and what only on request."""
+"""Data: files of every kind, typed, chosen and broken; what is shown at once or on request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hierarchies: ladders, who stands alone, edits that can be undone, and files."""
+"""Hierarchies: levels, unique people, edits that can be undone, and files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Jobs are processes that outlive the server, end when they are told to, and are found again."""
+"""Jobs are processes that outlive the server, end on request, and are found again."""
 
 from __future__ import annotations
 

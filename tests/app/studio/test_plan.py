@@ -121,7 +121,7 @@ def test_script_in_a_column_name_stays_text(open_studio, tmp_path):
 
 @pytest.mark.parametrize("method", sorted(discover_maskers()))
 def test_every_method_can_be_added_and_its_form_kept(two, method):
-    """The form as the page shows it writes the plan that is there: nothing is lost on the way."""
+    """The form, as the page shows it, writes the same plan: nothing is lost."""
     two.post("/plan/steps/add", method=method, card="add")
     steps = steps_of(two)
     assert steps[2]["method"] == method

@@ -35,7 +35,7 @@ def required(project):
 
 
 def state(folder):
-    """What lies there, without the locks."""
+    """The files in the folder, without locks."""
     files = (path for path in Path(folder).rglob("*") if path.is_file() and path.name != "lock")
     return {path.relative_to(folder): path.read_bytes() for path in files}
 
@@ -109,7 +109,7 @@ def test_the_text_of_a_tab_that_is_behind_is_refused(browser):
 
 
 def test_edits_of_two_tabs_both_stay(browser):
-    """A change of one thing is made on the plan as it is, not on what the tab shows."""
+    """A single change applies to the current plan, not to the one that the tab shows."""
     project = browser.studio.project
     project.change("one", lambda plan, settings: plan["require"].update(k_anonymity=7))
     browser.post("/data/whose", whose="several", unit="email")
@@ -205,7 +205,7 @@ def test_a_project_lies_beside_its_table(people):
 
 
 def test_links_are_followed_first(people, tmp_path, open_studio):
-    """Else what lies in the folder would not be below it."""
+    """Otherwise, files in the folder would seem to be outside it."""
     (tmp_path / "elsewhere").mkdir()
     (people.parent / "people-studio").symlink_to(tmp_path / "elsewhere")
     (tmp_path / "link.csv").symlink_to(people)
@@ -220,7 +220,7 @@ def test_what_is_neither_a_folder_nor_a_file_is_refused(given):
 
 
 def test_a_project_finds_its_table_when_its_folder_is_opened(people):
-    """The table lies elsewhere; it was chosen when the project was made."""
+    """The table is in another folder; it was chosen when the project was created."""
     server = Server(people).enter()
     try:
         server.wait_for("/data", "people.csv")
@@ -241,7 +241,7 @@ def test_a_project_finds_its_table_when_its_folder_is_opened(people):
 
 @pytest.fixture
 def full_disk():
-    """Files may not grow, as on a full disk; what the process has open is as before."""
+    """Files cannot grow, as on a full disk; files that are already open are not affected."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
 
     def fill():

@@ -1,4 +1,4 @@
-"""Release: the checklist, the job that writes it, and what is said of a release afterwards."""
+"""Release: the checklist, the job that writes it, and the page about a finished release."""
 
 from __future__ import annotations
 

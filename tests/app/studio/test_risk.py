@@ -34,12 +34,12 @@ def crowd(**people: int) -> Crowds:
 @pytest.mark.parametrize(
     ("found", "alone", "right"),
     [
-        (crowd(of_1=5), "everybody stands alone", "right about 100 of 100 people"),
-        (crowd(of_1=999, of_2=2), "99 of 100 people stand alone", "right about 99 of 100 people"),
-        (crowd(of_1=2, of_4=4), "1 in 3 people stands alone", "right about 50 of 100 people"),
-        (crowd(of_4=8), "nobody stands alone", "right about 25 of 100 people"),
-        (crowd(of_400=800), "nobody stands alone", "right about 2 of 1,000 people"),
-        (crowd(of_90000=90000), "nobody stands alone", "right about fewer than 1 in 10,000 people"),
+        (crowd(of_1=5), "everybody is unique", "right about 100 of 100 people"),
+        (crowd(of_1=999, of_2=2), "99 of 100 people are unique", "right about 99 of 100 people"),
+        (crowd(of_1=2, of_4=4), "1 in 3 people is unique", "right about 50 of 100 people"),
+        (crowd(of_4=8), "nobody is unique", "right about 25 of 100 people"),
+        (crowd(of_400=800), "nobody is unique", "right about 2 of 1,000 people"),
+        (crowd(of_90000=90000), "nobody is unique", "right about fewer than 1 in 10,000 people"),
         (crowd(), "nobody is in the table", "right about fewer than 1 in 10,000 people"),
     ],
 )
@@ -132,7 +132,7 @@ def test_odd_tables(open_studio, tmp_path: Path, rows):
         browser.post("/roles/decide", column=name, role="quasi_identifiers")
     text = browser.get("/risk").text
     assert SCRIPT not in text
-    said = {0: "nobody can be found", 1: "everybody stands alone", 2: "smallest crowd has 2"}
+    said = {0: "nobody can be found", 1: "everybody is unique", 2: "smallest crowd has 2"}
     assert said[rows] in words(text)
 
 
@@ -149,7 +149,7 @@ def test_the_mark_counts_nothing_by_itself(browser):
     assert mark_of(room, browser.studio).sentence == "not looked at"
     browser.get("/risk")
     assert mark_of(room, browser.studio).standing == "done"
-    assert "alone" in mark_of(room, browser.studio).sentence
+    assert "unique" in mark_of(room, browser.studio).sentence
 
 
 # -- the whole assessment

@@ -1,4 +1,4 @@
-"""Roles: what each column is and why, and which columns together single people out."""
+"""Roles: the role of each column and why, and which columns together single people out."""
 
 from __future__ import annotations
 

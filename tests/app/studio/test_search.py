@@ -69,7 +69,7 @@ def table_of(browser):
 
 
 def test_each_cell_is_what_the_method_itself_finds(searching):
-    """At fixed levels the method suppresses what the cell says, and the best cell is its choice."""
+    """At fixed levels, the method suppresses as the cell says, and it chooses the best cell."""
     table, step = table_of(searching), searching.studio.project.plan.steps[0]
     given = {**step.hierarchies, "sex": {"suppression": True}}
     asked = Generalize(k=5, suppression_limit=0.02, hierarchies=given)
@@ -91,7 +91,7 @@ def test_each_cell_is_what_the_method_itself_finds(searching):
 
 
 def test_persons_are_counted_where_a_unit_is_declared():
-    """Five rows of one person are no crowd."""
+    """Five rows of one person are not a crowd."""
     rows = pl.DataFrame({"who": [1, 2, 3, 4] * 5, "sex": ["f", "m"] * 10})
     step = Generalize(k=5, suppression_limit=1.0, hierarchies={"sex": {"suppression": True}})
     by_row = Table(rows, Roles(quasi_identifiers=["sex"], insensitive=["who"]))

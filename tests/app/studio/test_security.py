@@ -1,4 +1,4 @@
-"""Nobody but the browser that was let in reads or starts anything: each rule, and who breaks it."""
+"""Only the browser that has entered can read or start anything: each rule and its violations."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_a_change_names_its_origin(browser):
 
 @pytest.mark.parametrize("site", ["cross-site", "same-site", "", "Same-Origin"])
 def test_another_site_does_not_read(browser, site):
-    """Another port of this machine is the same site, and no part of the studio."""
+    """Another port of this machine is the same site but does not belong to the studio."""
     assert browser.client.get("/data", headers={"sec-fetch-site": site}).status_code == 403
 
 
@@ -183,7 +183,7 @@ def test_whoever_is_inside_may_open_the_address_again(browser):
 
 
 def test_a_token_is_not_spent_by_looking(outside):
-    """A terminal or a chat may look whether an address is there."""
+    """A terminal or a chat may check whether an address exists."""
     assert outside.head(f"/enter/{TOKEN}").status_code == 403
     post = outside.post(f"/enter/{TOKEN}", headers={"origin": ORIGIN})
     assert post.status_code == 403
@@ -292,7 +292,7 @@ def roots(open_studio, people, tmp_path):
     ],
 )
 def test_a_path_outside_is_refused_and_not_looked_at(roots, people, tmp_path, path):
-    """A file that is there and one that is not get the same answer."""
+    """The answer is the same whether a file exists or not."""
     before = roots.studio.project.version
     given = path.format(data=people.parent, tmp=tmp_path)
     answer = roots.post("/data/choose", 422, path=given)
@@ -463,7 +463,7 @@ def test_a_form_that_is_none_is_answered(browser, body):
 
 
 def test_nothing_is_logged_and_no_token_is_repeated(tmp_path):
-    """Pages, refusals and failures leave no line; an unexpected one does not quote its cause."""
+    """Pages, refusals and failures log nothing; an unexpected failure does not quote its cause."""
     source = shutil.copy(PEOPLE, tmp_path / "people.csv")
     program = (
         "import shoal.app.studio.screens.data as data\n"

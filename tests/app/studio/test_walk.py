@@ -146,7 +146,7 @@ def test_an_edit_in_an_editor_shows_up_by_itself(person):
 
 
 def test_a_click_is_not_lost_while_the_page_renews_itself(person):
-    """What the page asks for by itself may come at any moment, before or after the click."""
+    """Requests that the page makes by itself may arrive at any time, before or after the click."""
     held = []
     person.open("/data")
     for path in ("data", "roles"):

@@ -1,4 +1,4 @@
-"""Who stands alone at each level is what the generalized tables say."""
+"""The people who are unique at each level are those of the generalized tables."""
 
 from __future__ import annotations
 

@@ -125,7 +125,7 @@ class TestSwapped:
         text = self.page(tmp_path).text.replace("\u00a0", " ")
         assert "a link by quasi-identifiers is right with a chance of at most 1 in 3" in text
         assert "(k = 3, by swapping), and the requirement was met." in text
-        assert "some stand alone (k = 1)" not in text
+        assert "some are unique (k = 1)" not in text
         assert "smallest crowd, k " not in text
         assert re.search(r"when tried; with 95 % confidence \d+ to \d+ % \d+ %", text)
         assert "Crowds do not protect this table" in text
@@ -225,7 +225,7 @@ class TestWhatNotToConclude:
             insensitive=["sex", "region", "illness"],
         )
         text = self.text(Plan([Round(base=2, columns=["age"])]), tmp_path, roles)
-        assert "but some stand alone (k = 1)" in text.replace("\u00a0", " ")
+        assert "but some are unique (k = 1)" in text.replace("\u00a0", " ")
         assert "“Everybody is hidden.”" in text
         assert "“There is no risk left.”" not in text
 

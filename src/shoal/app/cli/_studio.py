@@ -40,10 +40,10 @@ def studio(
     """
     from shoal.app.studio import serve
 
-    serve(place, port=port, browser=not no_browser, told=_tell)
+    serve(place, port=port, browser=not no_browser, announce=_announce)
 
 
-def _tell(address: Address, folder: Path) -> None:
+def _announce(address: Address, folder: Path) -> None:
     ui.say(
         f"The project is in {ui.printable(folder)}. Press Ctrl-C to stop the studio; nothing "
         "is lost."

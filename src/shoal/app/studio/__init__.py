@@ -35,7 +35,7 @@ class Address:
 
 
 def serve(
-    given: Path, *, port: int = 0, browser: bool = True, told: Callable[[Address, Path], None]
+    given: Path, *, port: int = 0, browser: bool = True, announce: Callable[[Address, Path], None]
 ) -> None:
     """Serve a project until the process is asked to stop.
 
@@ -47,7 +47,7 @@ def serve(
         The port; with 0 the system chooses one.
     browser : bool
         Whether to open the page in a browser.
-    told : callable
+    announce : callable
         Called with the address and the folder when the studio is ready.
     """
     try:
@@ -90,7 +90,7 @@ def serve(
         for name in ("uvicorn", "uvicorn.error", "asyncio"):
             logging.getLogger(name).disabled = True  # a traceback may hold a value of the data
         server = uvicorn.Server(config)
-        told(address, folder)
+        announce(address, folder)
         with _opened(address, door) if browser else nullcontext():
             try:
                 server.run(sockets=[listener])

@@ -71,7 +71,7 @@ class Loaded:
                 )
             if len(known) >= _MOST_TABLES:  # each has a label for every row in its groupings
                 known.clear()
-                self.table.let_go()
+                self.table.forget_groupings()
             known[roles] = self.table.with_roles(roles)
         return known[roles]
 

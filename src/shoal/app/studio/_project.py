@@ -404,8 +404,8 @@ def project_of(given: Path) -> tuple[Path, Path | None]:
         return place, None
     if not place.is_file():
         raise InputError(f"There is no folder or file '{given}'. Pass a data file or a folder.")
-    beside = place.with_name(f"{place.name.split('.')[0]}-studio")
-    return Path(os.path.realpath(beside)), place
+    folder = place.with_name(f"{place.name.split('.')[0]}-studio")
+    return Path(os.path.realpath(folder)), place
 
 
 def _is_open(folder: Path, record: str) -> str:

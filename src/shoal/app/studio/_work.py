@@ -33,7 +33,7 @@ class Task:
 
     folder: Path
     facts: dict[str, Any]
-    _told: float = 0.0
+    _reported: float = 0.0
 
     @property
     def options(self) -> dict[str, Any]:
@@ -58,9 +58,9 @@ class Task:
 
     def progress(self, label: str, share: float) -> None:
         """Report the current activity and the share that is done, as often as a page looks."""
-        if share < 1.0 and time.monotonic() - self._told < _OFTEN:
+        if share < 1.0 and time.monotonic() - self._reported < _OFTEN:
             return
-        self._told = time.monotonic()
+        self._reported = time.monotonic()
         aside = self.folder / f".{PROGRESS}"
         facts = {"label": label, "share": min(max(share, 0.0), 1.0)}
         aside.write_text(json.dumps(facts), encoding="utf-8")

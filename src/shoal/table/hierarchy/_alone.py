@@ -74,14 +74,14 @@ class LevelCombinations:
             (self._at(name, levels.get(name, 0)) for name in self._columns if name != column),
             count,
         )
-        order, meets = _neighbours(others, self._codes[column], coded)
+        order, merges = _neighbours(others, self._codes[column], coded)
         if self._owners is None:
-            meets = np.minimum(meets[:-1], meets[1:])
-            meets[self._shared[order]] = 0
+            merges = np.minimum(merges[:-1], merges[1:])
+            merges[self._shared[order]] = 0
         else:
-            meets = _of_persons(meets, self._owners[order], coded.levels)
-        not_alone = np.cumsum(np.bincount(meets, minlength=coded.levels))
-        return [len(meets) - int(not_alone[level]) for level in range(coded.levels)]
+            merges = _of_persons(merges, self._owners[order], coded.levels)
+        not_alone = np.cumsum(np.bincount(merges, minlength=coded.levels))
+        return [len(merges) - int(not_alone[level]) for level in range(coded.levels)]
 
     def _at(self, name: str, level: int) -> Labels:
         coded, codes = self._columns[name], self._codes[name]
@@ -112,22 +112,22 @@ def _neighbours(
     keys = keys[order]
     places = (keys & np.uint64(2**bits - 1)).astype(np.int32)
     keys >>= np.uint64(bits)
-    meets = np.full(len(keys) + 1, coded.levels, np.int16)
+    merges = np.full(len(keys) + 1, coded.levels, np.int16)
     same = np.flatnonzero(keys[1:] == keys[:-1])
     for level in reversed(range(coded.levels)):
         nodes = coded.maps[level][down]
         same = same[nodes[places[same]] == nodes[places[same + 1]]]
-        meets[same + 1] = level
-    return order, meets
+        merges[same + 1] = level
+    return order, merges
 
 
-def _of_persons(meets: _Levels, owners: Integers, levels: int) -> _Levels:
+def _of_persons(merges: _Levels, owners: Integers, levels: int) -> _Levels:
     """The lowest level at which every row of a person is shared with somebody else."""
     last = np.ones(len(owners), np.bool_)  # the last of adjacent rows of one person
     last[:-1] = owners[1:] != owners[:-1]
     first = np.roll(last, 1)
-    before = _largest_so_far(meets[:-1], first, levels)
-    after = _largest_so_far(meets[:0:-1], last[::-1], levels)[::-1]
+    before = _largest_so_far(merges[:-1], first, levels)
+    after = _largest_so_far(merges[:0:-1], last[::-1], levels)[::-1]
     found = np.zeros(int(owners.max(initial=-1)) + 1, np.int16)
     np.maximum.at(found, owners, np.minimum(before, after))
     return found

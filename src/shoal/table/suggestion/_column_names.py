@@ -90,10 +90,8 @@ def _says_id(words: list[str]) -> bool:
         # caseid, utilityid and kundennummer, but not covid or paid
         if word.endswith(ending) and word.removesuffix(ending) in known("entities"):
             return True
-    beside = itertools.pairwise(words)
-    return any(
-        first in known("entities") and second in known("numbers") for first, second in beside
-    )
+    pairs = itertools.pairwise(words)
+    return any(first in known("entities") and second in known("numbers") for first, second in pairs)
 
 
 def _weight_hint(words: list[str]) -> str | None:

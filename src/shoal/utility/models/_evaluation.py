@@ -261,10 +261,10 @@ def _predictions(
 
 def _support(model: Any, test: Floats, classes: npt.NDArray[np.int64], count: int) -> Floats | None:
     """The model's score for each class, if it provides one."""
-    tells = getattr(model, "predict_proba", None) or getattr(model, "decision_function", None)
-    if tells is None or len(classes) < 2:
+    scores = getattr(model, "predict_proba", None) or getattr(model, "decision_function", None)
+    if scores is None or len(classes) < 2:
         return None
-    leaning = np.asarray(tells(test), np.float64)
+    leaning = np.asarray(scores(test), np.float64)
     if leaning.ndim == 1:
         leaning = np.column_stack((-leaning, leaning))
     support = np.full((len(test), count), leaning.min(initial=0.0))

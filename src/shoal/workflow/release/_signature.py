@@ -1,6 +1,6 @@
 """Signatures of releases in the format of OpenSSH, which ``ssh-keygen -Y`` can make and read.
 
-A signature lies next to ``release.json`` and covers it. Since ``release.json`` has the checksums of
+A signature is next to ``release.json`` and covers it. Since ``release.json`` has the checksums of
 the data and of the report, the signature covers the whole public half. The format is SSHSIG, as
 described in the file PROTOCOL.sshsig of OpenSSH.
 """

@@ -404,12 +404,16 @@ def _same_measures(masked: Table, facts: Mapping[str, Any], unowned: bool) -> Ou
         likely = max(crowds) <= persons <= len(masked) and stated.get("k", 0) <= masked.classes.k
         possible = likely and all(0 <= share <= 1 for share in shares)
         return (None, UNOWNED) if possible else (False, MORE_PERSONS)
+    return measured_again(masked, facts["measured"])
+
+
+def measured_again(masked: Table, stated: Mapping[str, float]) -> Outcome:
+    """Whether the stated values are exactly those of the table, or of its combinations."""
     infos = discover_all_measures()
     found: dict[str, float] = {"k": masked.classes.k, "classes": masked.classes.count}
-    found |= {name: infos[name].function(masked).value for name in PUBLIC_MEASURES}
+    found |= {name: infos[name].take(None, masked).value for name in PUBLIC_MEASURES}
     if masked.has_persons:
         found["rarest_history"] = masked.histories.k
-    stated = facts["measured"]
     wrong = [
         name
         for name in {**found, **stated}

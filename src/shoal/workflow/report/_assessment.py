@@ -73,7 +73,7 @@ def _verdict(assessment: Assessment) -> str:
             f"{alone:,} of {rows} ({share}) {verb} alone: an intruder who knows the "
             "quasi-identifiers finds the person."
         )
-    return f"None of {rows} stands alone: the smallest crowd has {assessment.k:,}."
+    return f"None of {rows} is unique: the smallest crowd has {assessment.k:,}."
 
 
 def _side(assessment: Assessment, side: str) -> list[dict[str, Any]]:

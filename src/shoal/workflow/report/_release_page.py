@@ -99,7 +99,7 @@ def _verdict(release: Release, facts: Mapping[str, Any], swapped: SwapWords | No
         others = others.replace(_words.SPACE, " ")
         hidden = f"each looks like at least {others} (k{_words.SPACE}={_words.SPACE}{k:,})"
     else:
-        hidden = f"but some stand alone (k{_words.SPACE}={_words.SPACE}1)"
+        hidden = f"but some are unique (k{_words.SPACE}={_words.SPACE}1)"
     claims = release.claims
     if not claims:
         met = "nothing was required"

@@ -1,4 +1,4 @@
-"""Chromium as a person uses it: the studio in a process, a page, and what must hold on each."""
+"""Chromium as a person uses it: the studio in a process, a page, and checks for each page."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WIDTH, HEIGHT, NARROW = 1280, 900, 390
 
 
 def program() -> str:
-    """The browser that is there; without one the test is skipped."""
+    """The installed browser; without one, the test is skipped."""
     found = next(filter(None, map(shutil.which, PROGRAMS)), None)
     if found is None:
         pytest.skip("there is no Chromium on this machine")
@@ -39,7 +39,7 @@ def chromium() -> Iterator[Any]:
 
 @dataclass
 class Person:
-    """Somebody in front of the studio, who notices what goes wrong.
+    """A person who uses the studio and notices errors.
 
     ``troubles`` collects what the console and the network complain about; ``check`` asks for none.
     """
@@ -92,7 +92,7 @@ class Person:
         self.settle()
 
     def settle(self, selector: str = "main") -> None:
-        """Wait until a page is there and the table is read."""
+        """Wait until a page is loaded and the table is read."""
         self.page.wait_for_selector(selector)
         self.until("!document.querySelector('.waiting, .htmx-request')")
 
@@ -136,7 +136,7 @@ class Person:
         assert not serious, f"{self.page.url}: {serious}"
 
     def check_pictures(self) -> None:
-        """Each picture has its numbers beside it, for who does not see it."""
+        """Each picture has its numbers next to it, for people who cannot see it."""
         bare = self.page.evaluate(
             "() => [...document.querySelectorAll('svg[role=img]')].filter(e => {"
             " const home = e.closest('figure, td, .card, section');"
@@ -192,14 +192,14 @@ class Person:
         raise AssertionError(f"{key} never comes to {selector}")
 
     def press(self, selector: str, key: str = "Enter", after: str = "main") -> None:
-        """Go to something by Tab, press a key there, and wait for what comes."""
+        """Move to an element with Tab, press a key there, and wait for the result."""
         self.tab_to(selector)
         with self.page.expect_response(lambda answer: answer.request.method == "GET"):
             self.page.keyboard.press(key)
         self.settle(after)
 
     def walk_to(self, room: str) -> None:
-        """Go to a room by keys, and into what it shows."""
+        """Go to a room and into its content with the keyboard."""
         self.tab_to(f"#room-{room}", "Shift+Tab")
         self.page.keyboard.press("Enter")
         self.settle(f"#room-{room}[aria-current]")

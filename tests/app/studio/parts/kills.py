@@ -1,4 +1,4 @@
-"""Kills the studio at random moments while somebody clicks, and looks at what is left.
+"""Kills the studio at random moments while somebody clicks, and checks what is left.
 
     python tests/app/studio/parts/kills.py --times 30
 
@@ -33,7 +33,7 @@ LONGEST = 0.6  # seconds of clicking before a kill
 
 @dataclass
 class Clicks:
-    """What was asked for and what was answered; a state is (k, whose rows, notes)."""
+    """The requests and their answers; a state is (k, whose rows, notes)."""
 
     server: Server
     draw: random.Random
@@ -88,7 +88,7 @@ def _seen(folder: Path) -> tuple[int, object, str]:
 
 
 def campaign(times: int, seed: int) -> Iterator[str]:
-    """Kill so many times; what was not as it should be."""
+    """Kill the studio several times; the errors that were found."""
     draw = random.Random(seed)
     place = Path(tempfile.mkdtemp(prefix="kills-")) / "people.csv"
     place.write_text("name,age\n" + "".join(f"p{number},{number % 70}\n" for number in range(50)))

@@ -29,7 +29,7 @@ class Answer:
 
 @dataclass
 class Server:
-    """``shoal studio`` in a process; ``place`` is what it is started with."""
+    """``shoal studio`` in a process; ``place`` is its argument."""
 
     place: Path
     words: tuple[str, ...] = ()
@@ -64,7 +64,7 @@ class Server:
         self.cookie = ""
 
     def stop(self, number: int = signal.SIGINT) -> tuple[int, str]:
-        """Send a signal and wait; the exit code and what was said after the address."""
+        """Send a signal and wait; the exit code and the output after the address."""
         self.process.send_signal(number)
         out, err = self.process.communicate(timeout=PATIENCE)
         return self.process.returncode, out + err
@@ -115,7 +115,7 @@ class Server:
     # -- as somebody else
 
     def raw(self, request: str | bytes, rest: float = 5.0) -> bytes:
-        """Send bytes; what comes back before the other side closes or falls silent."""
+        """Send bytes; the answer until the other side closes or stops."""
         given = request.encode() if isinstance(request, str) else request
         with socket.create_connection(("127.0.0.1", self.port), timeout=rest) as connection:
             with contextlib.suppress(BrokenPipeError, ConnectionResetError):

@@ -1,4 +1,4 @@
-"""The way of somebody who has never seen the studio: from a table to a release, by clicking."""
+"""The path of a new user of the studio: from a table to a release, by clicking."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def walk(person: Person, see: See = lambda room: None) -> Path:
 
 
 def finish(person: Person) -> None:
-    """Wait until no job runs and the page knows it."""
+    """Wait until no job runs and the page shows it."""
     person.until("!document.querySelector('nav .jobs .job.running, main .job.running')")
 
 

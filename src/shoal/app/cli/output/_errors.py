@@ -62,7 +62,7 @@ class Stopping:
     def __init__(self) -> None:
         self.received: signal.Signals | None = None
         self._heard: list[signal.Signals] = []
-        self._is_told = False
+        self._is_reported = False
 
     def listen(self) -> None:
         """Start; a signal that the caller told the program to ignore (nohup) stays ignored."""
@@ -83,7 +83,7 @@ class Stopping:
     def _stop(self, number: int, frame: object) -> None:
         if self.received is None:
             self.received = signal.Signals(number)
-        if not self._is_told and not isinstance(sys.exc_info()[1], KeyboardInterrupt):
+        if not self._is_reported and not isinstance(sys.exc_info()[1], KeyboardInterrupt):
             self._remind(_SWALLOWED)
             raise KeyboardInterrupt
 
@@ -93,14 +93,14 @@ class Stopping:
 
     def code(self) -> int:
         """Report that the program was stopped; the exit code is 128 plus the signal's number."""
-        self._is_told = True
+        self._is_reported = True
         by = self.received
         named = "" if by in (None, signal.SIGINT) else f" by {by.name}"
         try:
             tell(f"shoal: stopped{named}; nothing is left half written.")
             sys.stdout.flush()
         except OSError:  # the terminal is gone
-            _let_go_of(sys.stdout, sys.stderr)
+            _abandon(sys.stdout, sys.stderr)
         return STOPPED if by is None else 128 + by
 
 
@@ -200,7 +200,7 @@ def failure(cause: BaseException, *, debug: bool, as_json: bool = False) -> int:
     if isinstance(cause, (KeyboardInterrupt, typer.Abort)) or STOPPING.received:
         return STOPPED  # whatever else went wrong during the exit
     if isinstance(cause, BrokenPipeError):
-        _let_go_of(sys.stdout)
+        _abandon(sys.stdout)
         return BROKEN_PIPE
     if debug:
         traceback.print_exception(cause, file=sys.stderr)
@@ -274,7 +274,7 @@ def _place(cause: BaseException) -> str:
     return f" in {Path(own[-1].filename).relative_to(root).as_posix()}, line {own[-1].lineno}"
 
 
-def _let_go_of(*streams: Any) -> None:
+def _abandon(*streams: Any) -> None:
     """The reader of the output is gone: do not fail again when Python flushes at exit."""
     for stream in streams:
         with suppress(OSError, ValueError):

@@ -1,1 +1,1 @@
-"""How many people stand alone, counted on distinct combinations and kept."""
+"""How many people are unique, counted on distinct combinations and kept."""

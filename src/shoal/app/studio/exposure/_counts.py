@@ -74,7 +74,7 @@ class Counts:
         return self._owned(roles).person_count
 
     def without_each(self, columns: Sequence[str], roles: Roles) -> Future[dict[str, int]]:
-        """How many people stand alone if one of the columns is not known."""
+        """How many people are unique if one of the columns is not known."""
         return self._ask_combinations(Combinations.without_each, "without", columns, roles)
 
     def grown_sets(self, columns: Sequence[str], roles: Roles) -> Future[list[GrownSet]]:
@@ -168,7 +168,7 @@ class Waiting:
 def ask(
     counts: Counts, known: Sequence[str], candidates: Sequence[str], roles: Roles
 ) -> dict[str, Future[Any]]:
-    """Request all counts of people who stand alone that a page shows, in this order."""
+    """Request all counts of unique people that a page shows, in this order."""
     counts.forget_waiting()
     asked: dict[str, Future[Any]] = {"crowds": counts.crowds(known, roles)}
     if known:

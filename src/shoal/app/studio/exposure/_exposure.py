@@ -1,8 +1,8 @@
-"""How many people stand alone by some columns, and which columns cause it: counts, never records.
+"""How many people are unique by some columns, and which columns cause it: counts, never records.
 
-Everything is counted on the distinct combinations of the columns. A person who stands alone by some
-columns also stands alone by more columns. So adding or removing a column only needs to look at the
-people who do not stand alone without it.
+Everything is counted on the distinct combinations of the columns. A person who is unique by some
+columns is also unique by more columns. So adding or removing a column only needs to look at the
+people who are not unique without it.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def _smallest(
 
 @dataclass(frozen=True)
 class GrownSet:
-    """Columns in the order of their addition, and how many people stand alone after each one."""
+    """Columns in the order of their addition, and how many people are unique after each one."""
 
     columns: tuple[str, ...]
     alone: tuple[int, ...]
@@ -155,7 +155,7 @@ class Combinations:
         return cls(parts, owners, times)
 
     def without_each(self) -> dict[str, int]:
-        """How many people stand alone if one of the columns is not known, for each of them."""
+        """How many people are unique if one of the columns is not known, for each of them."""
         found: dict[str, int] = {}
         telling = sorted(self.parts, key=lambda name: -self.parts[name].count)
         _leave_out(self._everybody(), [*telling[::2], *telling[1::2]], found)
@@ -171,10 +171,10 @@ class Combinations:
         return [best, self._grown(rest, everybody.by(rest).count)] if rest else [best]
 
     def _grown(self, columns: Sequence[str], most: int) -> GrownSet:
-        """Add the most telling column until nearly all people who can stand alone do."""
+        """Add the most identifying column until nearly all people who can be unique are."""
         now, chosen, alone = self._everybody(), list[str](), list[int]()
         while len(chosen) < min(_LARGEST_SET, len(columns)):
-            chosen.append(now.most_telling([name for name in columns if name not in chosen]))
+            chosen.append(now.most_identifying([name for name in columns if name not in chosen]))
             now = now.by(chosen[-1:])
             alone.append(now.count)
             if most and now.count >= _ENOUGH * most:
@@ -191,7 +191,7 @@ class Combinations:
 
 @dataclass(frozen=True, eq=False)
 class _Undecided:
-    """The combinations of people who do not stand alone by the columns so far, in groups."""
+    """The combinations of people who are not unique by the columns so far, in groups."""
 
     of: Combinations
     rows: Integers
@@ -201,7 +201,7 @@ class _Undecided:
 
     @property
     def count(self) -> int:
-        """How many people stand alone."""
+        """How many people are unique."""
         return int(np.count_nonzero(self.alone))
 
     def by(self, columns: Iterable[str]) -> _Undecided:
@@ -235,7 +235,7 @@ class _Undecided:
         mixed = np.bincount(labels[other], minlength=len(sizes)) > 0
         return ~mixed[labels]
 
-    def most_telling(self, columns: Sequence[str]) -> str:
+    def most_identifying(self, columns: Sequence[str]) -> str:
         """The column that splits the groups best, judged on some of them."""
         from shoal.kernels.grouping import count_sizes
 

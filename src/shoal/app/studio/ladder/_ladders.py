@@ -1,4 +1,4 @@
-"""Hierarchies on the table: codes, ladders and counts of people who stand alone, all kept."""
+"""Hierarchies on the table: codes, ladders and counts of unique people, all kept."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ class Ladders:
         )
 
     def alone(self, column: str, levels: Mapping[str, int]) -> list[int]:
-        """How many people stand alone with a column at each level and the others as given."""
+        """How many people are unique with a column at each level and the others as given."""
         others = {name: level for name, level in levels.items() if name != column}
         return self._combinations.alone_by_level(column, others)
 

@@ -1,6 +1,6 @@
 """The releases of a project: jobs whose folder holds one, and what has changed since.
 
-A release lies in the folder of its job, ``runs/ID/release``. The page reads from there whether it
+A release is in the folder of its job, ``runs/ID/release``. The page reads from there whether it
 still exists, who signed it, and whether the plan or the table has changed since.
 """
 

@@ -83,17 +83,17 @@ def _mark(studio: Studio) -> Mark:
 
 
 def alone_in_words(crowds: Crowds) -> str:
-    """How many people stand alone, in words."""
+    """How many people are unique, in words."""
     alone, total = crowds.alone, crowds.total
     if not total:
         return "nobody is in the table"
     if not alone:
-        return "nobody stands alone"
+        return "nobody is unique"
     if alone == total:
-        return "everybody stands alone"
+        return "everybody is unique"
     if 2 * alone > total:
-        return f"{min(99, round(100 * alone / total))} of 100 people stand alone"
-    return f"1 in {_words.number(round(total / alone))} people stands alone"
+        return f"{min(99, round(100 * alone / total))} of 100 people are unique"
+    return f"1 in {_words.number(round(total / alone))} people is unique"
 
 
 def right_in_words(crowds: Crowds) -> str:
@@ -232,7 +232,7 @@ ROOM = Room(
     "risk",
     "Risk now",
     "This is the table before masking. An intruder who knows a person's quasi-identifiers looks "
-    "for records with the same values. A person who stands alone is found; in a crowd of five the "
+    "for records with the same values. A unique person is found; in a crowd of five the "
     "guess is right once in five times. Later screens show how much of this risk is left.",
     "measures/index",
     _mark,

@@ -183,7 +183,7 @@ def _lines(
 
 
 def _exposure(loaded: Loaded, roles: Roles) -> dict[str, Any]:
-    """How many stand alone by the quasi-identifiers, and the smallest sets that single out."""
+    """How many people are unique, and the smallest sets of columns that single them out."""
     counts = loaded.counts
     quasi, candidates = roles.quasi_identifiers, _may_be_known(loaded, roles)
     waiting = Waiting(loaded.table, candidates)

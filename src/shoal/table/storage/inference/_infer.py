@@ -128,7 +128,7 @@ class _Numbers:
 
     def _may_be_read(self, reading: NumberReading, marks: Marks) -> bool:
         """Whether the marks agree with the other columns, or can only mean numbers."""
-        if reading.certain or not reading.telling:
+        if reading.certain or not reading.has_marks:
             return True
         return marks.decimal == self.decimal and not (self._commas and marks.decimal == ",")
 

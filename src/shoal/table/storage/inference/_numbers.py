@@ -66,23 +66,23 @@ class NumberReading:
     texts: pl.Series
     fitting: tuple[Marks, ...]
     #: Whether any text has a point or a comma.
-    telling: bool
+    has_marks: bool
 
     @property
     def vote(self) -> str | None:
         """The only possible decimal mark; None if there are several."""
         marks = {marks.decimal for marks in self.fitting}
-        return next(iter(marks)) if self.telling and len(marks) == 1 else None
+        return next(iter(marks)) if self.has_marks and len(marks) == 1 else None
 
     @property
     def certain(self) -> bool:
         """Whether texts have both marks, or one repeatedly, which lists of answers do not have."""
-        return self.telling and all(marks.thousands is not None for marks in self.fitting)
+        return self.has_marks and all(marks.thousands is not None for marks in self.fitting)
 
     def by(self, decimal: str | None) -> Marks | None:
         """The marks to read the texts with; None if they are ambiguous."""
         for marks in self.fitting:
-            if not self.telling or self.vote is not None or marks.decimal == decimal:
+            if not self.has_marks or self.vote is not None or marks.decimal == decimal:
                 return marks
         return None
 
@@ -107,8 +107,8 @@ def read_numbers(
         return None
     bare = column.str.strip_chars(_SPACES)
     fitting = tuple(marks for marks in candidates if marks.fit(bare))
-    telling = _any(bare, ".") or _any(bare, ",")
-    return NumberReading(bare, fitting, telling) if fitting else None
+    has_marks = _any(bare, ".") or _any(bare, ",")
+    return NumberReading(bare, fitting, has_marks) if fitting else None
 
 
 def _candidates(decimal: str | None, thousands: str | None) -> Iterable[Marks]:
