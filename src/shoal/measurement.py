@@ -24,13 +24,19 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class _PerRecord:
-    """The measure of each record; stored as one byte if yes or no, and read as 1 and 0."""
+    """The measure of each record; stored as one byte if yes or no, and read as 1 and 0.
+
+    A function may be stored instead. It is called each time, so nothing is held per record.
+    """
 
     def __get__(self, of: object | None, owner: object = None) -> npt.NDArray[np.float64] | None:
-        kept: npt.NDArray[Any] | None = None if of is None else vars(of)["per_record"]
-        return kept.astype(np.float64) if kept is not None and kept.dtype == np.bool_ else kept
+        kept: Any = None if of is None else vars(of)["per_record"]
+        found: npt.NDArray[Any] | None = kept() if callable(kept) else kept
+        return found.astype(np.float64) if found is not None and found.dtype == np.bool_ else found
 
-    def __set__(self, of: object, given: npt.NDArray[Any] | None) -> None:
+    def __set__(
+        self, of: object, given: npt.NDArray[Any] | Callable[[], npt.NDArray[Any]] | None
+    ) -> None:
         vars(of)["per_record"] = given
 
 
@@ -88,10 +94,13 @@ class Measurement(Helpful):
 
     def __post_init__(self) -> None:
         records = vars(self)["per_record"]
-        if records is not None and len(records) > 1 and records.min() == records.max():
+        if isinstance(records, np.ndarray) and len(records) > 1 and records.min() == records.max():
             # takes no memory per record
             constant = np.broadcast_to(np.float64(records[0]), records.shape)
             object.__setattr__(self, "per_record", constant)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "per_record": self.per_record}
 
     def __float__(self) -> float:
         return float(self.value)

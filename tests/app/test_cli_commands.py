@@ -33,8 +33,13 @@ def test_demo_ends_with_a_release_and_a_report(shoal, tmp_path):
     )
     assert "looks like at least 4 others" in result.stdout
     assert "No patient was removed" in result.stdout
-    assert len(result.stdout.splitlines()) <= 42  # one screen
-    assert (tmp_path / "demo-plans.html").read_text("utf-8").startswith("<!")
+    assert 24 <= len(result.stdout.splitlines()) <= 40  # one screen
+    assert max(map(len, result.stdout.splitlines()[:30])) <= 80
+    assert len(re.findall("this one$", result.stdout, re.MULTILINE)) == 1
+    page = (tmp_path / "demo-plans.html").read_text("utf-8")
+    assert page.startswith("<!")
+    assert page.count("within the limits, on the front") > 3
+    assert page.count('class="chosen"') == 2  # the plan, and the legend
     assert report.read_text("utf-8").startswith("<!")
     assert shoal("verify", "made").exit_code == 0
     assert "shoal studio demo-studio" in result.stdout

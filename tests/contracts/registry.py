@@ -200,6 +200,8 @@ _TOO_FEW = {"one row": "one record cannot be in a group of two"}
 
 MASKERS: list[MaskerExample] = [
     MaskerExample("add_noise", {"epsilon": 2.0}),
+    MaskerExample("dates_to_year", {}, serves=True, into_text=True),
+    MaskerExample("dates_to_year", {"earliest": 1975}, serves=True, into_text=True),
     MaskerExample(
         "generalize",
         {"k": 2, "seconds": 1.0},
@@ -237,6 +239,8 @@ MASKERS: list[MaskerExample] = [
     MaskerExample("round", {"base": 10}, serves=True),
     MaskerExample("sample", {"fraction": 0.5}, over_records=True),
     MaskerExample("sample", {"fraction": 0.5, "strategy": "stratified"}, over_records=True),
+    MaskerExample("shift_dates", {"days": 30}),
+    MaskerExample("shift_dates", {"weekdays": True}),
     MaskerExample("suppress", {"max_distinct": 0.45}, serves=True),
     MaskerExample("suppress", {"min_count": 2}),
     MaskerExample("suppress", {"where": "{first} IS NOT NULL"}, serves=True),
@@ -258,10 +262,12 @@ MASKERS: list[MaskerExample] = [
     ),
     MaskerExample("top_bottom_code", {"fence": 0.1}, serves=True),
     MaskerExample("top_bottom_code", {"fence": 1.5}, serves=True),
+    MaskerExample("top_bottom_code", {"top": 50.5, "bottom": 2}, serves=True),
 ]
 
 #: Methods that the contract cannot be asked of, with the reason; they have tests of their own.
 APART: dict[str, str] = {
+    "pseudonymize": "it is for identifiers, which the contract says that no method changes",
     "redraw": "it draws sensitive values anew, which takes a table with classes that hold a model",
 }
 
@@ -269,6 +275,7 @@ APART: dict[str, str] = {
 FIRST_BY_PLACE: dict[str, Any] = {
     "generalize": "mondrian",
     "microaggregate": 2,
+    "pseudonymize": ["name"],
     "redraw": LDiversity(2),
     "swap": 2,
 }
@@ -277,6 +284,7 @@ FIRST_BY_PLACE: dict[str, Any] = {
 EXCLUSIVE: dict[str, tuple[str, ...]] = {
     "suppress": ("max_distinct", "min_count", "min_class_size", "where"),
 }
+
 
 #: Parameters that have a meaning only beside another one.
 ONLY_WITH: dict[tuple[str, str], tuple[str, ...]] = {
@@ -309,10 +317,31 @@ def _generalization(given: dict[str, Any]) -> dict[str, Any]:
     return given if {"k", "models"} & set(given) else {"k": 2, **given}
 
 
+def _keyed(given: dict[str, Any]) -> dict[str, Any]:
+    """A key comes from a file or from a seed, not from both."""
+    if "key_file" in given:
+        given.pop("random_state", None)
+    return given
+
+
+def _limits(given: dict[str, Any]) -> dict[str, Any]:
+    """A fence, or limits of which the lower one is not above the other."""
+    if given.get("fence") is None:
+        given.pop("fence", None)
+    if "fence" in given or not {"top", "bottom"} & set(given):
+        return {"fence": 1.5, **{k: v for k, v in given.items() if k not in ("top", "bottom")}}
+    if {"top", "bottom"} <= set(given):
+        given["bottom"], given["top"] = sorted((given["bottom"], given["top"]))
+    return given
+
+
 #: What the parameters of a method have to do with each other.
 CONSISTENT_METHODS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "generalize": _generalization,
+    "pseudonymize": _keyed,
+    "shift_dates": _keyed,
     "suppress": _suppression,
+    "top_bottom_code": _limits,
 }
 
 

@@ -16,6 +16,7 @@ from shoal import (
     Limit,
     Microaggregate,
     Plan,
+    Pseudonymize,
     RankSwap,
     Redraw,
     Round,
@@ -66,6 +67,7 @@ LONG_PLANS = {
     "redraw": lambda: Plan(
         [Generalize("mondrian", k=3), Redraw(LDiversity(2))], require=[LDiversity(2)]
     ),
+    "identifiers": lambda: Plan([Pseudonymize(["region"]), Round(base=5)]),
     "local": lambda: Plan(
         [Generalize("local", k=4, hierarchies={"age": Hierarchy.intervals([10, 20])}, seconds=0.1)],
         require=[KAnonymity(4), Limit("suda", at_most=1)],

@@ -12,7 +12,7 @@ import warnings
 import polars as pl
 import pytest
 
-from shoal import Generalize, Limit, Plan, Redraw, Roles, Table, protect
+from shoal import Generalize, Limit, Plan, Pseudonymize, Redraw, Roles, Table, protect
 from shoal.errors import ShoalWarning
 from shoal.models import LDiversity
 from shoal.table import FORMATS
@@ -69,6 +69,7 @@ CLASSES = Generalize("mondrian", k=4, models=SOUGHT)
 METHODS = {
     **{example.id: example.make for example in MASKERS},
     "redraw": lambda table: Redraw(LDiversity(2)),
+    "pseudonymize": lambda table: Pseudonymize(["name"]),
 }
 
 

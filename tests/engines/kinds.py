@@ -69,7 +69,8 @@ class EngineKind:
             else:
                 stream = SecretStream.from_key_hex(key)
                 masked = step.fit_transform(table.drop(withheld), stream=stream)
-                record = StepRecord(step.method, {}, removed=step.removed_, losing=step.losing_)
+                done = {"touched": step.touched_, "removed": step.removed_, "losing": step.losing_}
+                record = StepRecord(step.method, {}, **done)
             keyed = masked.frame.with_columns(pl.Series(ROW, np.array(masked.row_key)))
             return keyed.sort(ROW), record
         check_steps([step])

@@ -105,6 +105,8 @@ def test_steps(engine: EngineKind, example: MaskerExample, name: str, fixed: Any
     with fixed(example.id):
         found, record = engine.stepped(step, table)
     by_key = example.method == "sample"  # the key decides, and not who draws
+    # memory also sees all dates of a person, and draws a shift again that meets one of them
+    by_key |= example.method == "shift_dates" and engine.name != "memory"
     if not drawn or by_key or engine.name == "spark":
         with fixed(example.id):
             other = engine.other("duckdb" if drawn and not by_key else "memory")

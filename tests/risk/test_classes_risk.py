@@ -119,7 +119,7 @@ def test_a_mean_over_classes_is_rounded_once(ages, seed):
     table = Table(pl.DataFrame({"age": ages}), Roles(quasi_identifiers=["age"]))
     by_class = np.random.default_rng(seed).random(table.classes.count) ** 9
     values = table.classes.spread(by_class)
-    assert mean_of_classes(table, values) == math.fsum(values) / len(ages)
+    assert mean_of_classes(table, by_class) == math.fsum(values) / len(ages)
 
 
 def test_numbers_that_are_equal_beside_a_population_are_counted_together():

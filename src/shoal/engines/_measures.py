@@ -29,7 +29,7 @@ from shoal.randomness import SecretStream
 from shoal.risk.linkage._distance_linkage import distance_links
 from shoal.risk.linkage._intruder import SAMPLE, Intruder, drawn_rows, known_columns
 from shoal.risk.linkage._right_links import right_links
-from shoal.table import Roles, Table, empty_cells, released_text
+from shoal.table import Roles, Table, empty_count, released_text
 from shoal.workflow import Assessment, Claim, Limit
 from shoal.workflow._assess import assess_release
 from shoal.workflow._require import discover_all_measures, make_claim
@@ -341,7 +341,7 @@ class Comparison:
     def _lost_cells(self, before: Table, after: Table, name: str) -> bool:
         """Whether rows or cells were removed, so that it matters which values they had."""
         cells = before.records - before.missing_count(name)
-        return cells != after.records - after.records_at(empty_cells(before, after, name))
+        return cells != after.records - empty_count(before, after, name)
 
     @cached_property
     def _outcomes(self) -> dict[str, pl.DataFrame]:

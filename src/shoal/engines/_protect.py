@@ -29,7 +29,7 @@ from shoal.engines._measures import (
 )
 from shoal.engines._parts import parts_for
 from shoal.engines._swaps import swap_claim
-from shoal.engines.steps import Course, check_steps, run_step
+from shoal.engines.steps import Course, check_steps, name_identifiers, run_step
 from shoal.errors import (
     InputError,
     RolesError,
@@ -43,10 +43,10 @@ from shoal.notebook import listing, view
 from shoal.randomness import SecretStream
 from shoal.table import OTHER, Roles, Table, role_word
 from shoal.workflow import Claim, Limit, Plan, Release
-from shoal.workflow._plan import at_step
+from shoal.workflow._plan import at_step, pseudonymized_by
 from shoal.workflow._protect import (
+    check_pseudonyms,
     refuse_empty,
-    refuse_nameless,
     refuse_undeclared,
     refuse_unknown_owners,
     refuse_unless_all_hold,
@@ -150,8 +150,9 @@ def protect_on(
         raise InputError("The source has no records.")
     width = _check_people(rows, roles, total)
     before, assessed = tally_before(rows, roles, plan.require)
-    unit, owners = list(roles.unit_columns), [*roles.unit_columns, *roles.household]
-    left = rows.hide(owners).drop(roles.withheld)
+    owners = [*roles.unit_columns, *roles.household]
+    needed = plan.identifiers_needed(roles)
+    left = rows.hide([*owners, *needed]).drop([n for n in roles.withheld if n not in owners])
     shown = roles.without([n for n in roles.withheld if n not in owners])
     course = Course(left, shown, total, counted=(left, before))
     for requirement in plan.require:
@@ -162,9 +163,11 @@ def protect_on(
         stage(f"Masking: {step.method}", 0.1 + each * number, 0.1 + each * (number + 1))
         with at_step(number, step.method):
             run_step(step, course)
+    public = name_identifiers(course)
     refuse_empty(course.total, course.rows.columns, course.records)
     course.leave_homes()
-    public, names = course.roles.without(unit), SecretStream.from_state(None).derive("pseudonyms")
+    public = public.without(roles.household)
+    names = SecretStream.from_state(None).derive("pseudonyms")
     if plan.pseudonyms:
         public = public.replacing(unit=[course.name_persons(names)])
     stage("Writing the parts", 0.5, 0.8)
@@ -196,7 +199,7 @@ def protect_on(
     lost = [r.removed for r in records], [r.losing for r in records]
     claims = publishable_claims(claims, crowded_total(*lost))
     _warn_about_columns_left(course, public)
-    if plan.pseudonyms:
+    if plan.pseudonyms or (course.to_name and after.has_persons):
         warn_if_histories_stand_out(after, claims)
 
     def measuring(label: str, share: float) -> None:
@@ -212,7 +215,8 @@ def protect_on(
         after=both.assessment(notify=measuring),
         class_sizes=class_size_profile(before, after),
         columns=tuple(_profiles(both, course)),
-        removed_identifiers=roles.withheld,
+        removed_identifiers=tuple(n for n in roles.naming if n not in pseudonymized_by(records)),
+        dropped=roles.drop,
         rows_before=total,
         audit=Secrets(
             plan=plan.to_dict(),
@@ -273,7 +277,7 @@ def check_plan(plan: Plan) -> Roles:
             "Only tables in memory can keep their row order. Leave 'keep_order' out of the plan, "
             "or use the engine 'memory'."
         )
-    refuse_nameless(plan, roles)
+    check_pseudonyms(plan, roles)
     check_steps(plan.steps)
     if _private_models(plan) and (roles.unit_columns or roles.household):
         raise InputError(

@@ -24,6 +24,7 @@ from shoal.randomness import SecretStream
 from shoal.table import Course, Roles, Table
 from shoal.workflow import Assessment, Limit, Verification
 from shoal.workflow._assess import asked_by_name, assess_release
+from shoal.workflow._plan import pseudonymized_by
 from shoal.workflow._require import requirement_from
 from shoal.workflow.release._release_files import Place, digest_of, is_plain, read_json
 from shoal.workflow.release._release_shape import AUDIT_IN_PARTS, FACTS_IN_PARTS, check_shape
@@ -150,13 +151,20 @@ class PartsAudit:
             (len(said["steps"]), len(facts["methods"])),
             (len(said["identifiers"]), facts["identifiers_removed"]),
             ([p["rows"] for p in said["parts"]], [p["rows"] for p in facts["data"]["parts"]]),
-            (said["plan"].get("pseudonyms", False), bool(_roles(facts).unit_columns)),
+            (_names_unit(said, facts), bool(_roles(facts).unit_columns)),
         )
         same = all(one == other for one, other in counts)
         return (
             same,
             "release.json and all private parts are the ones that were written",
         )
+
+
+def _names_unit(said: Mapping[str, Any], facts: Mapping[str, Any]) -> bool:
+    """Whether the plan gives the unit pseudonyms."""
+    unit = {*Roles.from_dict(said["roles"]).unit_columns}
+    by_step = bool(unit) and unit <= pseudonymized_by(facts["methods"])
+    return bool(said["plan"].get("pseudonyms", False)) or by_step
 
 
 def _check_plain(place: Place) -> None:

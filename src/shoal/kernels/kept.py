@@ -30,6 +30,7 @@ from numba.core.caching import (
     IndexDataCacheFile,
     _CacheLocator,
 )
+from numba.core.runtime import rtsys
 from numba.misc.appdirs import AppDirs
 
 _HERE = Path(__file__).parent
@@ -163,9 +164,14 @@ class Kept(FunctionCache):  # type: ignore[misc]
         self._cache_file = _Files(self._cache_path, self._impl.filename_base, _stamp())
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """The compiled code of the kernel for these types, or None."""
+        """The compiled code of the kernel for these types, or None.
+
+        numba itself would first prepare everything for compiling, which takes longer.
+        """
         _leave_linear_algebra_out()
-        return super().load_overload(sig, target_context)
+        rtsys.initialize(target_context)
+        with self._guard_against_spurious_io_errors():
+            return self._load_overload(sig, target_context)
 
     def _load_overload(self, sig: Any, target_context: Any) -> Any:
         key = self._index_key(sig, target_context.codegen())

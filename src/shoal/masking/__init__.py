@@ -13,16 +13,27 @@ from shoal.masking._sample import Sample
 from shoal.masking._suppress import Suppress
 from shoal.masking._swap import Swap
 from shoal.masking._top_bottom_code import TopBottomCode
+from shoal.masking.dates._dates_to_year import DatesToYear
+from shoal.masking.dates._shift_dates import (
+    ShiftDates,
+    refuse_nameless_shifts,
+    warn_of_shifts,
+)
 from shoal.masking.generalization._recoding import TOP, Scale
+from shoal.masking.identifiers._key_file import fingerprint_of, read_key_file, write_key_file
+from shoal.masking.identifiers._pseudonymize import Pseudonymize
+from shoal.masking.identifiers._shapes import hashed_names
 
 __all__ = [
     "TOP",
     "AddNoise",
+    "DatesToYear",
     "Generalize",
     "Masker",
     "Microaggregate",
     "Pram",
     "Progress",
+    "Pseudonymize",
     "RankSwap",
     "Recode",
     "Redraw",
@@ -30,8 +41,15 @@ __all__ = [
     "Sample",
     "Scale",
     "Secrets",
+    "ShiftDates",
     "Suppress",
     "Swap",
     "TopBottomCode",
     "discover_maskers",
+    "fingerprint_of",
+    "hashed_names",
+    "read_key_file",
+    "refuse_nameless_shifts",
+    "warn_of_shifts",
+    "write_key_file",
 ]

@@ -18,7 +18,7 @@ from shoal.discovery import concrete_subclasses
 from shoal.errors import InputError, ParameterError, UnprotectedColumnWarning, quoted
 from shoal.parameters import Parametrized, parameters_of
 from shoal.randomness import SecretStream
-from shoal.table import OTHER, Course, Kind, Numbers, Table, check_table, fingerprint
+from shoal.table import OTHER, Course, Kind, Numbers, Roles, Table, check_table, fingerprint
 
 Progress = Callable[[str, float], None]
 
@@ -83,6 +83,8 @@ class Masker(Parametrized, ABC):
     summary: ClassVar[str]
     reference: ClassVar[str]
     is_random: ClassVar[bool] = False
+    #: Whether it is for identifiers, which other methods never name.
+    names_identifiers: ClassVar[bool] = False
     #: Whether the method needs only combinations with their counts, not single records.
     by_counts: bool = False
 
@@ -124,7 +126,8 @@ class Masker(Parametrized, ABC):
                 f"{type(self).__name__} has no columns to work on, because the table has no "
                 "quasi-identifiers. Declare them in the roles, or name columns."
             )
-        forbidden = [name for name in columns if name in table.roles.withheld]
+        needed = self.identifiers_needed(table.roles)
+        forbidden = [n for n in columns if n in table.roles.withheld and n not in needed]
         if forbidden:
             raise InputError(
                 f"{type(self).__name__} names the identifier {quoted(forbidden)}. Identifiers "
@@ -226,6 +229,10 @@ class Masker(Parametrized, ABC):
         """For columns that become text: these texts as numbers. Empty for most methods."""
         return {}
 
+    def identifiers_needed(self, roles: Roles) -> tuple[str, ...]:
+        """The columns that never leave as they are, but that the step has to see."""
+        return ()
+
     def _serve(self, table: Table) -> Table:
         """New rows in the released domain; methods that only hide records do not change them."""
         return table
@@ -237,6 +244,11 @@ class Masker(Parametrized, ABC):
     def _course(self, before: Course, log: StepLog) -> Course:
         """The course of the masked table; only a step that ignores the data continues it."""
         return OTHER
+
+    @property
+    def takes_seed(self) -> bool:
+        """Whether its draws can follow a seed: they do not if their key is in a file."""
+        return self.is_random and getattr(self, "key_file", None) is None
 
     @property
     def needs_columns(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -9,6 +10,7 @@ from typing import Annotated, Any
 import numpy as np
 import numpy.typing as npt
 
+from shoal.errors import ParameterError
 from shoal.masking._base import NumericMasker, StepLog
 from shoal.parameters import ColumnNames, OneOf, Real
 from shoal.table import Numbers, RoundEnds, Table
@@ -19,7 +21,10 @@ _SHARES = (0.1, 0.5, np.inf)
 
 @dataclass(kw_only=True)
 class TopBottomCode(NumericMasker):
-    """Replace values beyond Tukey's fences by the most extreme value inside them.
+    """Replace extreme values by a limit: a given one, or the whisker inside Tukey's fences.
+
+    With ``top`` or ``bottom``, every value beyond becomes this limit: with ``top=90``, all ages
+    from 90 on are 90.
 
     The fences are Q1 - ``fence`` x IQR and Q3 + ``fence`` x IQR. A value outside becomes the
     whisker: the most extreme observation inside the fences. If only one record has the whisker's
@@ -29,10 +34,14 @@ class TopBottomCode(NumericMasker):
 
     Parameters
     ----------
-    fence : float
+    fence : float, optional
         The distance of the fences from the quartiles, in interquartile ranges; 1.5 and 3 are usual.
     cap : {"rounded", "whisker"}
         ``"whisker"`` always uses the whisker, as in the paper, even if only one person has it.
+    top : float, optional
+        The highest value to release, in the unit of the column; used instead of a fence.
+    bottom : float, optional
+        The lowest value to release; used instead of a fence.
     columns : list of str, optional
         The columns to mask; by default the quasi-identifiers.
 
@@ -55,30 +64,49 @@ class TopBottomCode(NumericMasker):
     ...     Table(ages, Roles(quasi_identifiers=["age"])))
     >>> masked.frame["age"].to_list()
     [30, 31, 32, 33, 34, 34]
+    >>> TopBottomCode(top=33.0).fit_transform(
+    ...     Table(ages, Roles(quasi_identifiers=["age"]))).frame["age"].to_list()
+    [30, 31, 32, 33, 33, 33]
     >>> wages = pl.DataFrame({"wage": [1210.5, 1350.25, 1470.0, 1590.75, 1720.5, 9900.0]})
     >>> TopBottomCode(fence=1.5).fit_transform(
     ...     Table(wages, Roles(quasi_identifiers=["wage"]))).frame["wage"].to_list()
     [1210.5, 1350.25, 1470.0, 1590.75, 1700.0, 1700.0]
     """
 
-    fence: Annotated[float, Real(above=0)]
+    fence: Annotated[float | None, Real(above=0)] = None
     cap: Annotated[str, OneOf(("rounded", "whisker"))] = "rounded"
+    top: Annotated[float | None, Real()] = None
+    bottom: Annotated[float | None, Real()] = None
     columns: Annotated[list[str] | None, ColumnNames()] = None
 
     method = "top_bottom_code"
-    summary = "moves extreme numbers to the whiskers of Tukey's fences"
+    summary = "replaces extreme numbers by a limit, or by the whiskers of Tukey's fences"
     reference = "Carvalho et al. 2022; Tukey 1977"
     keeps_equal = True
     by_counts = True
+
+    def check_parameters(self) -> None:
+        super().check_parameters()
+        limits = [limit for limit in (self.bottom, self.top) if limit is not None]
+        if (self.fence is None) == (not limits):
+            raise ParameterError(
+                "TopBottomCode takes a fence, or a top and a bottom, or one of these two."
+            )
+        if len(limits) == 2 and limits[0] > limits[1]:
+            raise ParameterError("The bottom of TopBottomCode must not be above its top.")
 
     def _prepare(self, table: Table, log: StepLog) -> Table:
         self.caps_: dict[str, tuple[Any, Any]] = {}
         return table
 
     def _map(self, name: str, numbers: Numbers, prepared: Any) -> npt.NDArray[Any] | str:
+        if self.fence is None:
+            self.caps_[name] = self.bottom, self.top
+            return self._limited(numbers.values)
         values = numbers.values[numbers.present]
         with np.errstate(over="ignore", invalid="ignore"):  # infinite fences: nothing is out
             first, third = _quartiles(values, prepared.times, numbers.present)
+            assert self.fence is not None
             reach = self.fence * (third - first)
             inside = values[(values >= first - reach) & (values <= third + reach)]
         if third == first:
@@ -97,7 +125,19 @@ class TopBottomCode(NumericMasker):
         return np.clip(numbers.values, *caps)
 
     def _map_new(self, name: str, numbers: Numbers) -> npt.NDArray[Any] | None:
+        if self.fence is None:
+            return self._limited(numbers.values)
         return np.clip(numbers.values, *self.caps_[name]) if name in self.caps_ else None
+
+    def _limited(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Values between the given limits; whole numbers stay whole, and inside."""
+        low, high = self.bottom, self.top
+        if values.dtype.kind == "f":
+            return np.clip(values, low, high)
+        ends = np.iinfo(values.dtype)
+        bottom = ends.min if low is None else min(max(math.ceil(low), ends.min), ends.max)
+        top = ends.max if high is None else min(max(math.floor(high), ends.min), ends.max)
+        return np.clip(values, values.dtype.type(bottom), values.dtype.type(top))
 
     def _mask(self, table: Table, columns: Sequence[str], log: StepLog) -> Table:
         masked = super()._mask(table, columns, log)

@@ -17,7 +17,7 @@ import numpy as np
 from shoal.errors import InputError, quoted
 from shoal.kernels.arrays import Flags, Floats, Integers, Labels
 from shoal.measurement import Measurement, measure
-from shoal.risk._classes import mean_of_classes, population_sizes
+from shoal.risk._classes import for_records, mean_of_classes, population_sizes
 from shoal.risk._options import Missing
 from shoal.risk.attacks._success import one_numbering
 from shoal.table import (
@@ -87,9 +87,9 @@ def certainty(original: Table, masked: Table, *, missing: Missing = "own") -> Me
     names = masked.roles.quasi_identifiers
     before = before_sampling(original, masked, names, missing)
     people, sizes = before.people, before.records
-    shares = sizes / people
-    released, risks = masked.of_persons(shares), masked.of_persons(1 / people)
-    certainties = before.certainties
+    released, certainties = masked.of_persons(sizes / people), before.certainties
+    rows = masked.classes.first_rows
+    shares, risks = sizes[rows] / people[rows], 1 / people[rows]
     details: dict[str, Any] = {
         "mean": mean_of_classes(masked, shares),
         "quantiles": dict(
@@ -99,7 +99,7 @@ def certainty(original: Table, masked: Table, *, missing: Missing = "own") -> Me
         "people_above": {str(b): float((certainties > b).mean()) for b in _HIGH},
         "journalist_risk": {
             "highest": float(risks.max()),
-            "mean": mean_of_classes(masked, 1 / people),
+            "mean": mean_of_classes(masked, risks),
         },
         "unplaced": before.unplaced,
     }
@@ -117,7 +117,7 @@ def certainty(original: Table, masked: Table, *, missing: Missing = "own") -> Me
     return Measurement(
         "certainty",
         float(shares.max()),
-        per_record=shares,
+        per_record=for_records(masked, shares),
         details=details,
         warnings=tuple(warnings),
     )
@@ -298,11 +298,12 @@ def journalist_risk_before_sampling(
 ) -> Measurement:
     """Journalist risk of a sample, 1/F, where F counts people in the table before sampling."""
     names = masked.roles.quasi_identifiers
-    risks = 1.0 / before_sampling(original, masked, names, missing).people
+    people = before_sampling(original, masked, names, missing).people
+    risks = 1.0 / people[masked.classes.first_rows]
     return Measurement(
         "journalist_risk",
         float(risks.max()),
-        per_record=risks,
+        per_record=for_records(masked, risks),
         details={"population": "the table before sampling"},
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,16 +28,40 @@ def class_sizes(table: Table, missing: Missing) -> Integers:
     return table.class_sizes(missing)
 
 
+def _risks(table: Table, missing: Missing) -> Floats:
+    """The prosecutor risk of each class."""
+    check_records(table)
+    return 1.0 / table.crowd_sizes(missing)
+
+
+def for_records(table: Table, values: npt.NDArray[Any]) -> Any:
+    """The values of the records from those of their classes; computed only when requested."""
+    if len(values) and (values == values[0]).all():
+        return np.broadcast_to(values[0], len(table))
+    return partial(table.classes.spread, values)
+
+
 def mean_of_classes(table: Table, values: Floats) -> float:
-    """The mean over persons of what a class shares, unrounded: 2/5 meets a limit of 0.4."""
+    """The mean over persons of a value of each class, unrounded: 2/5 meets a limit of 0.4."""
     return sum_of_classes(table, values) / table.person_count
 
 
 def sum_of_classes(table: Table, values: Floats) -> float:
-    """The sum over persons of values that all records of a class share, rounded once."""
+    """The sum over persons of a value of each class, rounded once."""
     if table.has_persons:
-        return exact_total(table.of_persons(values))
-    return exact_total(values[table.classes.first_rows], table.classes.rows)
+        return exact_total(table.of_persons(table.classes.spread(values)))
+    return exact_total(values, table.classes.rows)
+
+
+def _share_of(name: str, table: Table, marked: Flags, **details: Any) -> Measurement:
+    """The share of persons with a record in a marked class."""
+    records = int(table.total_of_classes(marked))
+    return Measurement(
+        name,
+        records / table.person_count,
+        per_record=for_records(table, marked),
+        details={**details, "records": records},
+    )
 
 
 def one_value_for_all(
@@ -79,8 +104,9 @@ def prosecutor_risk(table: Table, *, missing: Missing = "own") -> Measurement:
     >>> prosecutor_risk(Table(frame, Roles(quasi_identifiers=["age"]))).value
     0.5
     """
-    risks = 1.0 / class_sizes(table, missing)
-    return Measurement("prosecutor_risk", float(risks.max()), per_record=risks)
+    risks = _risks(table, missing)
+    each = for_records(table, risks)
+    return Measurement("prosecutor_risk", float(risks.max()), per_record=each)
 
 
 @measure("marketer risk", direction="lower", limits=(0, 1), by_counts=True)
@@ -121,13 +147,14 @@ def marketer_risk(
     >>> marketer_risk(Table(frame, Roles(quasi_identifiers=["age"]))).value
     0.4
     """
-    if population is None and sampling_fraction is None:
-        risks = 1.0 / class_sizes(table, missing)
-    else:
-        risks = 1.0 / population_sizes(
+    risks = _risks(table, missing)
+    if population is not None or sampling_fraction is not None:
+        sizes = population_sizes(
             table, missing=missing, population=population, sampling_fraction=sampling_fraction
         )
-    return Measurement("marketer_risk", mean_of_classes(table, risks), per_record=risks)
+        risks = 1.0 / sizes[table.classes.first_rows]
+    each = for_records(table, risks)
+    return Measurement("marketer_risk", mean_of_classes(table, risks), per_record=each)
 
 
 @measure("highest journalist risk", direction="lower", limits=(0, 1), by_counts=True)
@@ -212,13 +239,8 @@ def records_at_risk(
     >>> records_at_risk(table, threshold=0.4).value
     0.4
     """
-    above = 1.0 / class_sizes(table, missing) > threshold
-    return Measurement(
-        "records_at_risk",
-        float(table.total(above) / table.person_count),
-        per_record=above,
-        details={"threshold": threshold, "records": int(table.total(above))},
-    )
+    above = _risks(table, missing) > threshold
+    return _share_of("records_at_risk", table, above, threshold=threshold)
 
 
 @measure("share of unique records", direction="lower", limits=(0, 1), by_counts=True)
@@ -247,13 +269,7 @@ def uniqueness(table: Table, *, missing: Missing = "own") -> Measurement:
     >>> uniqueness(Table(frame, Roles(quasi_identifiers=["age"]))).value
     0.5
     """
-    alone = class_sizes(table, missing) == 1
-    return Measurement(
-        "uniqueness",
-        float(table.total(alone) / table.person_count),
-        per_record=alone,
-        details={"records": int(table.total(alone))},
-    )
+    return _share_of("uniqueness", table, _risks(table, missing) == 1)
 
 
 @checked

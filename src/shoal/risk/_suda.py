@@ -13,7 +13,7 @@ from shoal.errors import InputError
 from shoal.kernels.arrays import Floats, Integers
 from shoal.measurement import Measurement, measure
 from shoal.parameters import Real, checked
-from shoal.risk._classes import check_records, mean_of_classes
+from shoal.risk._classes import check_records, for_records, mean_of_classes
 from shoal.risk._options import Count, Fraction, Missing
 from shoal.table import Classes, Table, exact_total
 
@@ -189,29 +189,22 @@ def suda(
     (0.2, {'1': 1})
     """
     found = special_uniques(table, size=size, missing=missing)
-    unique = found.classes.spread(found.by_class.smallest > 0)
-    persons = int(table.total(unique))
+    unique = found.by_class.smallest > 0
+    persons = int(table.total_of_classes(unique))
     details: dict[str, Any] = {
         "size": int(size),
         "records": persons,
         "sets": {str(k): int(count) for k, count in enumerate(found.found, 1)},
         "highest_score": float(found.by_class.scores.max()),
-        "mean_score": _mean_score(table, found),
+        "mean_score": mean_of_classes(table, found.by_class.scores),
         "columns": found.column_shares(),
     }
     if sampling_fraction is not None:
         scores = dis_scores(table, found, sampling_fraction)
         details["highest_dis"] = float(scores.max())
-        details["mean_dis"] = mean_of_classes(table, scores)
-    share = persons / table.person_count
-    return Measurement("suda", share, per_record=unique, details=details)
-
-
-def _mean_score(table: Table, found: SpecialUniques) -> float:
-    """The mean over persons; computed by class if each record is a person."""
-    if table.has_persons:
-        return mean_of_classes(table, found.scores)
-    return exact_total(found.by_class.scores, found.classes.rows) / table.person_count
+        details["mean_dis"] = mean_of_classes(table, scores[table.classes.first_rows])
+    share, each = persons / table.person_count, for_records(table, unique)
+    return Measurement("suda", share, per_record=each, details=details)
 
 
 def dis_scores(table: Table, found: SpecialUniques, sampling_fraction: float) -> Floats:
@@ -233,7 +226,7 @@ def dis_scores(table: Table, found: SpecialUniques, sampling_fraction: float) ->
     """
     if not Real(above=0, maximum=1).accepts(sampling_fraction):
         raise InputError("The sampling fraction must be a number above 0 and at most 1.")
-    paired = int(table.total(table.class_sizes(found.missing) == 2))
+    paired = int(table.total_of_classes(table.crowd_sizes(found.missing) == 2))
     scored = found.scores > 0
     risks = np.zeros(len(table))
     if not scored.any():

@@ -85,7 +85,7 @@ class Variant:
         """The plan, with the seed set for every random step."""
         plan = Plan.from_dict({"steps": [dict(step) for step in self.steps]}, folder=folder)
         for step in plan.steps:
-            if step.is_random and getattr(step, "random_state", None) is None:
+            if step.takes_seed and getattr(step, "random_state", None) is None:
                 step.set_params(random_state=seed)
         return plan
 

@@ -23,6 +23,7 @@ from shoal.table._pair import (
     Pair,
     empty_cells,
     empty_codes,
+    empty_count,
     released_text,
     shared_codes,
     shared_numbers,
@@ -58,12 +59,13 @@ from shoal.table.columns._column import Column, Numbers, in_one_code
 from shoal.table.columns._domain import (
     ROOT,
     Domain,
+    Meaning,
     interval_meanings,
     interval_text,
     value_meanings,
 )
 from shoal.table.columns._encode import Codes
-from shoal.table.columns._frames import NUMBERS, QUANTITIES, Kind
+from shoal.table.columns._frames import DAYS_OF_CALENDAR, NUMBERS, QUANTITIES, Kind
 from shoal.table.columns._quantities import quantities, scale_name
 from shoal.table.hierarchy._codes import HierarchyCodes
 from shoal.table.hierarchy._hierarchy import Hierarchy
@@ -80,6 +82,7 @@ from shoal.table.storage.inference._missing import MixedColumn, mixed_columns, o
 from shoal.table.suggestion._suggest import RoleSuggestion, identifying_columns, suggest_roles
 
 __all__ = [
+    "DAYS_OF_CALENDAR",
     "DELIMITERS",
     "DELIMITER_OF",
     "ENCODINGS",
@@ -101,6 +104,7 @@ __all__ = [
     "Kind",
     "Listed",
     "Manner",
+    "Meaning",
     "Missing",
     "MixedColumn",
     "Numbers",
@@ -124,6 +128,7 @@ __all__ = [
     "counted_values",
     "empty_cells",
     "empty_codes",
+    "empty_count",
     "ends_of_members",
     "exact_total",
     "features_of",

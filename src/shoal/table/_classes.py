@@ -89,12 +89,10 @@ class Classes:
         """The number of classes with one person."""
         return int(np.count_nonzero(self.sizes == 1))
 
-    @cached_property
+    @property
     def record_sizes(self) -> Integers:
         """The size of the class of each record."""
-        sizes = self.spread(self.sizes)
-        sizes.flags.writeable = False
-        return sizes
+        return self.spread(self.sizes)
 
     @property
     def histogram(self) -> dict[int, int]:

@@ -134,6 +134,14 @@ def empty_cells(original: Table, masked: Table, name: str) -> Flags:
     return empty_codes(original.column(name), masked.column(name))[masked.codes(name).codes]
 
 
+def empty_count(original: Table, masked: Table, name: str) -> int:
+    """How many cells of a released column say nothing."""
+    column = masked.column(name)
+    if column.kind != "text":
+        return column.missing_count
+    return int(column.codes.counts[empty_codes(original.column(name), column)].sum())
+
+
 def released_text(original: Table, masked: Table, name: str) -> bool:
     """Whether a column was generalized, that is, is text with values not in the original."""
     if masked.kind(name) != "text":

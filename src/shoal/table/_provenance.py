@@ -100,11 +100,10 @@ class KeyPositions:
         if not len(self.row_key):
             return np.full(len(keys), -1)
         if self._in_order:
-            rows = keys - self.row_key[0]
+            first = self.row_key[0]
+            rows = keys - first if first or keys.flags.writeable else keys
             outside = (rows < 0) | (rows >= len(self.row_key))
-            if outside.any():
-                rows[outside] = -1
-            return rows
+            return np.where(outside, -1, rows) if outside.any() else rows
         lowest, at_key, order = self._places
         asked = keys - lowest
         if order is not None:
@@ -121,7 +120,7 @@ class KeyPositions:
         """Whether the keys are consecutive, as in a table that was just read."""
         return bool((self.row_key[1:] - self.row_key[:-1] == 1).all())
 
-    @cached_property
+    @property
     def _places(self) -> tuple[int, Integers, Integers | None]:
         """The lowest key, and the row of each key from there on."""
         lowest, highest = int(self.row_key.min()), int(self.row_key.max())
@@ -310,10 +309,3 @@ class Owners:
 
 def _labels(table: Table, columns: Sequence[str]) -> Integers:
     return table.group(columns).labels.astype(np.int64)
-
-
-def pseudonyms(persons: Integers, order: Integers) -> pl.Series:
-    """A pseudonym for the person of each row: their place in a secret order, zero-padded."""
-    width = len(str(len(order)))
-    names = pl.Series([f"P{place + 1:0{width}}" for place in order.tolist()], dtype=pl.String)
-    return names.gather(persons)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, BinaryIO, Final
@@ -17,6 +17,7 @@ from shoal.errors import ReadError
 from shoal.kernels.arrays import Integers
 from shoal.table._roles import Roles
 from shoal.table._table import Table
+from shoal.table.storage._columnar import read_parquet
 from shoal.table.storage._delimited import TextFile, recorded_columns
 from shoal.table.storage._formats import DELIMITER_OF, Dialect
 from shoal.table.storage._formulas import Formulas, may_run, running
@@ -139,8 +140,10 @@ def records_as_parquet(
     pl.DataFrame(dict(columns)).write_parquet(file, compression="snappy", statistics=False)
 
 
-def read_records(path: str | os.PathLike[str]) -> dict[str, npt.NDArray[Any]]:
+def read_records(
+    path: str | os.PathLike[str], without: Container[str] = ()
+) -> dict[str, npt.NDArray[Any]]:
     """Read per-record facts of the private half; ReadError if memory cannot hold them."""
     check_memory(Path(path), "parquet")
-    frame = read_frame(path, format="parquet")  # reports a damaged file
-    return {name: frame[name].to_numpy() for name in frame.columns}
+    facts = read_parquet(Path(path), without)  # reports a damaged file
+    return {fact.texts.name: fact.texts.to_numpy() for fact in facts}

@@ -15,7 +15,7 @@ from shoal.notebook import listing, view
 from shoal.table.columns._column import Column
 from shoal.table.columns._frames import kind_of
 
-_LISTS = ("identifiers", "quasi_identifiers", "sensitive", "insensitive")
+_LISTS = ("identifiers", "quasi_identifiers", "sensitive", "insensitive", "drop")
 _SINGLES = ("weight", "target")
 #: Roles that take one column name or several, and may name an identifier too.
 _OWNERS = ("unit", "household")
@@ -47,6 +47,8 @@ class Roles(Helpful):
         persons. ``"row"`` means that each row is a person. A unit is never released unchanged.
     household : str or sequence of str, optional
         The columns that identify the household. Sampling and suppression keep households together.
+    drop : sequence of str
+        Columns that are never released, for any reason: notes, file names, what nobody asked for.
 
     Examples
     --------
@@ -64,6 +66,7 @@ class Roles(Helpful):
     target: str | None = None
     unit: tuple[str, ...] | str = ()
     household: tuple[str, ...] = ()
+    drop: tuple[str, ...] = ()
 
     def __init__(
         self,
@@ -76,12 +79,14 @@ class Roles(Helpful):
         target: str | None = None,
         unit: str | Iterable[str] = (),
         household: str | Iterable[str] = (),
+        drop: Iterable[str] = (),
     ) -> None:
         given = {
             "identifiers": identifiers,
             "quasi_identifiers": quasi_identifiers,
             "sensitive": sensitive,
             "insensitive": insensitive,
+            "drop": drop,
         }
         for role, names in given.items():
             object.__setattr__(self, role, _name_tuple(role, names))
@@ -101,7 +106,12 @@ class Roles(Helpful):
 
     @property
     def withheld(self) -> tuple[str, ...]:
-        """The columns that are never released unchanged: identifiers, unit and household."""
+        """The columns that never leave as they are: identifiers, unit, household and drop."""
+        return (*self.naming, *self.drop)
+
+    @property
+    def naming(self) -> tuple[str, ...]:
+        """The columns that name a person or a household: identifiers, unit and household."""
         return tuple(dict.fromkeys((*self.identifiers, *self.unit_columns, *self.household)))
 
     def _refuse_two_roles(self) -> None:
@@ -198,9 +208,13 @@ class Roles(Helpful):
 
 def role_word(role: str | None) -> str:
     """The role of one column in words; empty for no role."""
-    return {None: "", "quasi_identifiers": "quasi-identifier", "identifiers": "identifier"}.get(
-        role, str(role)
-    )
+    words = {
+        None: "",
+        "quasi_identifiers": "quasi-identifier",
+        "identifiers": "identifier",
+        "drop": "dropped",
+    }
+    return words.get(role, str(role))
 
 
 def as_roles(given: Roles | Mapping[str, Any] | None) -> Roles:

@@ -9,7 +9,7 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar
+from typing import Any, Literal, NoReturn, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -38,7 +38,7 @@ from shoal.table._classes import (
     weights_by_class,
 )
 from shoal.table._pair import Pair, counted_in
-from shoal.table._provenance import Course, Exchange, Owners, Provenance, Sampling, pseudonyms
+from shoal.table._provenance import Course, Exchange, Owners, Provenance, Sampling
 from shoal.table._roles import Roles, as_roles, check_roles, role_word
 from shoal.table.columns._column import Column, Numbers, keys_of
 from shoal.table.columns._domain import ROOT, Domain
@@ -57,9 +57,6 @@ from shoal.table.storage._formulas import Formulas, may_run, running
 from shoal.table.storage._reading import Manner
 from shoal.table.storage._write import schema_of, unwritable_columns, write_columns
 from shoal.table.suggestion._owners import repeating_owners, undeclared_identifiers
-
-if TYPE_CHECKING:
-    from shoal.randomness import SecretStream
 
 Missing = Literal["own", "wildcard"]
 _ANEW = "Change the frame, and make a new table: sh.Table(frame, roles)."
@@ -258,6 +255,12 @@ class Table(Helpful):
             return self.of_persons(values).sum()
         return (values * self.times).sum()
 
+    def total_of_classes(self, values: npt.NDArray[Any]) -> Any:
+        """The same for a value of each class."""
+        if self.has_persons:
+            return self.of_persons(self.classes.spread(values)).sum()
+        return (values * self.classes.rows).sum()
+
     def __repr__(self) -> str:
         counts = [
             (len(self.roles.identifiers), "identifier"),
@@ -304,6 +307,10 @@ class Table(Helpful):
     def numbers(self, column: str) -> Numbers:
         """A numeric column as arrays; infinite values are refused."""
         return self.column(column).numbers
+
+    def ticks(self, column: str) -> tuple[Integers, int]:
+        """Dates or datetimes as whole numbers (0 where missing), and how many make a day."""
+        return self.column(column).ticks
 
     def codes(self, column: str) -> Codes:
         """A column as integer codes; a missing value has its own code."""
@@ -432,12 +439,17 @@ class Table(Helpful):
         """Whether a person may have several rows."""
         return self._past.owners.persons is not None
 
-    @cached_property
+    @property
     def persons(self) -> Integers:
         """The person of each row, numbered from 0 without gaps. Never publish it."""
-        if self._past.owners.persons is None:
-            return np.arange(len(self))
-        return np.unique(self._past.owners.persons, return_inverse=True)[1].astype(np.int64)
+        return np.arange(len(self)) if self._numbered is None else self._numbered
+
+    @cached_property
+    def _numbered(self) -> Integers | None:
+        persons = self._past.owners.persons
+        if persons is None:
+            return None
+        return np.unique(persons, return_inverse=True)[1].astype(np.int64)
 
     @cached_property
     def person_count(self) -> int:
@@ -481,9 +493,13 @@ class Table(Helpful):
         With ``missing="wildcard"`` a missing value agrees with every value, as statistics offices
         count; the groups then overlap.
         """
+        return self.classes.spread(self.crowd_sizes(missing))
+
+    def crowd_sizes(self, missing: Missing = "own") -> Integers:
+        """The same for each class instead of each record."""
         check_reading(missing)
         if missing == "own":
-            return self.classes.record_sizes
+            return self.classes.sizes
         return self._of_classes(self._wildcard_sizes, "wildcard sizes")
 
     def _wildcard_sizes(self) -> Integers:
@@ -496,7 +512,7 @@ class Table(Helpful):
             totals = np.maximum(agreement.largest(sizes), np.floor(summed + 1e-9))
         else:
             totals = agreement.totals(sizes)
-        crowds = self.classes.spread(totals.astype(np.int64))
+        crowds = totals.astype(np.int64)
         crowds.flags.writeable = False
         return crowds
 
@@ -670,7 +686,8 @@ class Table(Helpful):
             )
         if np.array_equal(row_key, self.row_key):
             return self._recorded(exchanges=exchanges)
-        keys = np.array(row_key, dtype=np.int64)
+        frozen = row_key.dtype == np.int64 and not row_key.flags.writeable
+        keys = row_key if frozen else np.array(row_key, dtype=np.int64)
         return self._recorded(row_key=keys, exchanges=exchanges, sampling=None)
 
     def pairs_with(self, other: Table) -> bool:
@@ -856,16 +873,18 @@ class Table(Helpful):
         left = {name: column for name, column in self._columns.items() if name not in gone}
         return self._derive(columns=left, roles=self._roles.without(gone))
 
-    def with_pseudonyms(self, columns: Sequence[str], stream: SecretStream) -> Table:
-        """The table with a first column that has a random name for the person of each row.
+    def with_pseudonyms(self, columns: Sequence[str], names: Sequence[str]) -> Table:
+        """The table with a first column that has the given name of the person of each row.
 
         Its name is that of the unit column, or ``person`` if the unit has several columns.
         """
         called = columns[0] if len(columns) == 1 else "person"
         while called in self.columns:
             called += "_"
-        order = stream.derive("pseudonyms").permutation(self.person_count)
-        named = Column(pseudonyms(self.persons, order).alias(called))
+        order = np.argsort(names)  # that of the persons would say something
+        place = np.empty(len(order), np.int64)
+        place[order] = np.arange(len(order))
+        named = Column.of_labels(called, [names[at] for at in order], place[self.persons])
         roles = self._roles.replacing(unit=[called])
         return self._derive(columns={called: named, **self._columns}, roles=roles)
 
@@ -925,6 +944,10 @@ class Table(Helpful):
             changed.append(Column(each.at(codes)))
             assert changed[-1].name == name
         return self._with_columns(changed)
+
+    def shifted(self, columns: Mapping[str, Integers]) -> Table:
+        """The named dates and datetimes, in each row moved by so many days of 24 hours."""
+        return self._with_columns(self.column(name).shifted(days) for name, days in columns.items())
 
     def fill_numbers(
         self, columns: Mapping[str, Floats], groups: npt.NDArray[np.integer[Any]] | None = None

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from shoal.errors import InputError
 from shoal.measurement import Measurement, measure
 from shoal.parameters import Integer
-from shoal.table import Classes, Table, empty_cells, owned_pairs
+from shoal.table import Classes, Table, empty_cells, empty_count, owned_pairs
 from shoal.utility._columns import rows_if_paired
 
 
@@ -50,7 +50,7 @@ def suppressed_cells(original: Table, masked: Table) -> Measurement:
     if before == 0:
         raise InputError("There is nothing to compare: the original has no filled cells.")
     after = sum(
-        masked.records - masked.records_at(empty_cells(original, masked, name))
+        masked.records - empty_count(original, masked, name)
         for name in names
         if name in masked.columns
     )

@@ -77,7 +77,10 @@ def normalized_certainty_penalty(
     gone = max(0, len(original) - len(masked))
     for name in names:
         there = len(original) - original.missing_count(name)
-        kept = int(original.present(name)[pair.rows].sum()) if gone else there
+        kept = there
+        if gone:
+            filled = there == len(original)
+            kept = len(masked) if filled else int(original.present(name)[pair.rows].sum())
         cost = float(kept)
         if name in masked.columns:
             cost = _cost(pair, name)

@@ -460,13 +460,13 @@ def bound_of(found: Measurement) -> float | None:
 
 def class_facts(table: Table, missing: Missing = "own") -> ClassFacts:
     """The classes in numbers; overlapping groups in the wildcard reading."""
-    sizes = table.class_sizes(missing)
+    sizes, rows = table.crowd_sizes(missing), table.classes.rows
     limits = [*SIZE_LIMITS, np.iinfo(np.int64).max]
     by_size = {}
     for low, high in pairwise(limits):
         label = str(low) if high - low == 1 else f"{low}-{high - 1}"
         label = f"{low}+" if low == SIZE_LIMITS[-1] else label
-        by_size[label] = table.records_at((sizes >= low) & (sizes < high))
+        by_size[label] = int(rows[(sizes >= low) & (sizes < high)].sum())
     persons = {}
     if table.has_persons:
         persons = {
@@ -477,7 +477,7 @@ def class_facts(table: Table, missing: Missing = "own") -> ClassFacts:
     return ClassFacts(
         count=table.classes.count,
         k=int(sizes.min()),
-        uniques=int(table.total(sizes == 1)),
+        uniques=int(table.total_of_classes(sizes == 1)),
         average=float(table.classes.sizes.mean()) if table.classes.count else 0.0,
         largest=int(sizes.max()),
         records_by_size=by_size,

@@ -318,7 +318,7 @@ def linking_columns(
 def other_columns(original: Table, masked: Table) -> list[str]:
     """The columns of both tables that are neither identifier, quasi-identifier nor sensitive."""
     roles = original.roles
-    declared = {*roles.identifiers, *roles.quasi_identifiers, *roles.sensitive}
+    declared = {*roles.withheld, *roles.quasi_identifiers, *roles.sensitive}
     return [n for n in original.columns if n in masked.columns and n not in declared]
 
 

@@ -22,7 +22,7 @@ from shoal.errors import (
     quoted,
 )
 from shoal.hints import Helpful, check_path, instead
-from shoal.masking import Masker, Progress, Secrets, discover_maskers
+from shoal.masking import Masker, Progress, Pseudonymize, Secrets, discover_maskers
 from shoal.models import PrivacyModel, discover_models
 from shoal.parameters import parameters_of
 from shoal.table import ReadOptions, Roles, Table, as_roles, check_table
@@ -275,7 +275,10 @@ class Plan(Helpful):
 
     def __repr__(self) -> str:
         steps = ", ".join(step.method for step in self.steps) or "no steps"
-        required = ", ".join(f"{k} = {v}" for k, v in requirements_to_dict(self.require).items())
+        told = requirements_to_dict(self.require).items()
+        required = ", ".join(
+            f"{k} = {in_toml(v) if isinstance(v, Mapping) else v}" for k, v in told
+        )
         return f"Plan: {steps}; requires {required or 'nothing'}"
 
     def _repr_html_(self) -> str:
@@ -334,6 +337,27 @@ class Plan(Helpful):
             if len(table) == 0:
                 break
         return table, records
+
+    def mask(
+        self, table: Table, *, progress: Progress | None = None
+    ) -> tuple[Table, list[StepRecord]]:
+        """Run the steps on what may leave of a table.
+
+        Identifiers are dropped at once. Those that a step needs are dropped afterwards, unless the
+        step made pseudonyms of them.
+        """
+        roles = table.roles
+        needed = self.identifiers_needed(roles)
+        masked, records = self.apply(
+            table.drop([name for name in roles.withheld if name not in needed]), progress=progress
+        )
+        named = pseudonymized_by(records)
+        left = [n for n in masked.columns if n in roles.withheld and n not in named]
+        return (masked.drop(left) if left else masked), records
+
+    def identifiers_needed(self, roles: Roles) -> set[str]:
+        """The columns that never leave as they are, but that some step has to see."""
+        return {name for step in self.steps for name in step.identifiers_needed(roles)}
 
     # -- the TOML form
 
@@ -464,6 +488,12 @@ def _parsed(text: str, called: str) -> dict[str, Any]:
     except tomllib.TOMLDecodeError as cause:
         cure = next((cure for part, cure in _TOML_CURES.items() if part in str(cause)), "")
         raise PlanError(f"The {called} is not valid TOML: {cause}.{cure}") from None
+
+
+def pseudonymized_by(steps: Iterable[Any]) -> set[str]:
+    """The columns that steps made pseudonyms of, by what is on record of the steps."""
+    told = [one if isinstance(one, Mapping) else one.to_dict() for one in steps]
+    return {n for one in told if one["method"] == Pseudonymize.method for n in one["columns"]}
 
 
 def in_released_domain(records: Iterable[StepRecord], people: Table) -> Table:

@@ -37,7 +37,14 @@ def _in_words(value: Any) -> str:
     shown = plain(value, public=True)
     if not isinstance(shown, Mapping):
         return str(shown)
-    return ", ".join(f"{name} = {one}" for name, one in shown.items())
+    return ", ".join(f"{name} = {_in_a_plan(one)}" for name, one in shown.items())
+
+
+def _in_a_plan(value: Any) -> str:
+    """A table of values as a plan writes it, anything else as it is."""
+    from shoal.workflow._plan import in_toml
+
+    return in_toml(value) if isinstance(value, Mapping) else str(value)
 
 
 def called(given: Any) -> str:

@@ -18,7 +18,7 @@ from shoal.errors import (
     quoted,
 )
 from shoal.hints import Helpful, helpful, instead
-from shoal.masking import Progress, Secrets
+from shoal.masking import Progress, Secrets, hashed_names
 from shoal.models import PrivacyModel
 from shoal.notebook import listing, view
 from shoal.randomness import SecretStream
@@ -26,7 +26,7 @@ from shoal.table import Formulas, Manner, Roles, Table, role_word
 from shoal.workflow._assess import assess_release, check_assessable
 from shoal.workflow._assessment import Assessment
 from shoal.workflow._leaks import Swapping, refutes
-from shoal.workflow._plan import Plan, StepRecord, in_released_domain
+from shoal.workflow._plan import Plan, StepRecord, in_released_domain, pseudonymized_by
 from shoal.workflow._require import (
     Claim,
     discover_all_measures,
@@ -38,6 +38,7 @@ from shoal.workflow._source import as_planned
 from shoal.workflow.advice._advice import Advice, advise, reached
 from shoal.workflow.advice._left import what_is_left
 from shoal.workflow.release._crowds import crowded_total
+from shoal.workflow.release._identities import same_pseudonyms, same_shifts
 from shoal.workflow.release._profile import Bar, ColumnProfile, class_size_profile, column_profiles
 
 #: What a notebook shows before and after.
@@ -87,6 +88,8 @@ class Release(Helpful):
     left: Mapping[str, str] = field(default_factory=dict)
     #: How the source was read; None if the original was a frame.
     manner: Manner | None = None
+    #: The columns that were to be left out, whatever they hold.
+    dropped: tuple[str, ...] = ()
 
     @helpful
     def save(
@@ -201,8 +204,9 @@ def mask_by(table: Table, plan: Plan, progress: Progress | None = None) -> Maski
     """Mask a table with a plan and measure the requirements, whether they hold or not."""
     plan = Plan.of(plan)
     table = _checked(table, plan)
-    masked, records = plan.apply(table.drop(table.roles.withheld), progress=progress)
+    masked, records = plan.mask(table, progress=progress)
     refuse_empty(len(masked), masked.columns, records)
+    _check_identities(table, masked, records)
     if progress:
         progress("Verifying what the plan requires", 0.0)
     served = functools.partial(in_released_domain, records)
@@ -217,13 +221,15 @@ def protect(table: Table, plan: Plan, *, progress: Progress | None = None) -> Re
     """Mask a table in memory with a plan and verify it; see ``shoal.protect``."""
     plan = Plan.of(plan)
     made = mask_by(table, plan, progress)
-    table, masked, records = made.table, made.masked, made.records
-    if not all(claim.holds for claim in made.claims):
-        raise _not_met(made.claims, made.records, advise(made, plan, progress))
+    table, masked, records, claims = made.table, made.masked, made.records, made.claims
+    if not all(claim.holds for claim in claims):
+        raise _not_met(claims, records, advise(made, plan, progress))
+    del made  # its table takes as much memory as the release
     claims = publishable_claims(
-        made.claims, crowded_total([r.removed for r in records], [r.losing for r in records])
+        claims, crowded_total([r.removed for r in records], [r.losing for r in records])
     )
     touched = {name for record in records for name in record.touched}
+    named = pseudonymized_by(records)
     if not any(r.removed for r in records) and not touched & {*table.roles.quasi_identifiers}:
         warnings.warn(
             "The plan changed no quasi-identifier. All of them are released unchanged.",
@@ -232,11 +238,11 @@ def protect(table: Table, plan: Plan, *, progress: Progress | None = None) -> Re
         )
     _warn_about_columns_left_in_place(masked, touched)
     if not plan.keep_order:
-        order = SecretStream.from_state(None).derive("row-order").permutation(len(masked))
-        masked = masked.reorder(order)
+        stream = SecretStream.from_state(None).derive("row-order")
+        masked = masked.reorder(stream.permutation(len(masked)))
     if plan.pseudonyms:
-        masked = masked.with_pseudonyms(table.roles.unit_columns, SecretStream.from_state(None))
-    if masked.has_persons and (plan.pseudonyms or plan.keep_order):
+        masked = masked.with_pseudonyms(table.roles.unit_columns, person_names(masked))
+    if masked.has_persons and (plan.pseudonyms or named or plan.keep_order):
         warn_if_histories_stand_out(masked, claims)
     masked = masked.scrubbed()
     before = assess_release(table, table, progress)  # the values without any masking
@@ -254,7 +260,7 @@ def protect(table: Table, plan: Plan, *, progress: Progress | None = None) -> Re
         after=after,
         class_sizes=class_size_profile(table, masked),
         columns=tuple(column_profiles(table, masked)),
-        removed_identifiers=table.roles.withheld,
+        removed_identifiers=tuple(n for n in table.roles.naming if n not in named),
         rows_before=len(table),
         audit=Secrets(
             plan=plan.to_dict(),
@@ -266,7 +272,26 @@ def protect(table: Table, plan: Plan, *, progress: Progress | None = None) -> Re
         ),
         left=what_is_left(table, masked),
         manner=table.manner,
+        dropped=table.roles.drop,
     )
+
+
+def _check_identities(table: Table, masked: Table, records: Sequence[StepRecord]) -> None:
+    """Raise RequirementNotMet if code that did not mask finds a true identifier, or a true date."""
+    methods = [
+        {"method": one.method, "columns": one.touched, "parameters": one.parameters}
+        for one in records
+    ]
+    for check in (same_pseudonyms, same_shifts):
+        good, detail = check({"methods": methods}, table, masked)
+        if good is False:
+            raise RequirementNotMet(f"The masked table was checked: {detail}. Nothing was written.")
+
+
+def person_names(masked: Table) -> list[str]:
+    """A pseudonym for each person, made for one release: nobody keeps its key."""
+    key = bytes.fromhex(SecretStream.from_state(None).derive("pseudonyms").key_hex)
+    return hashed_names([str(number) for number in range(masked.person_count)], key)
 
 
 def refuse_empty(rows: int, columns: Sequence[str], records: Iterable[StepRecord]) -> None:
@@ -330,7 +355,7 @@ def _checked(table: Table, plan: Plan) -> Table:
             requirement.check(table)
     refuse_undeclared(table)
     refuse_unknown_owners(table)
-    refuse_nameless(plan, table.roles)
+    check_pseudonyms(plan, table.roles)
     return table
 
 
@@ -348,13 +373,28 @@ def refuse_undeclared(table: Table) -> None:
         )
 
 
-def refuse_nameless(plan: Plan, roles: Roles) -> None:
-    """Raise RolesError if a plan asks for pseudonyms but the roles name no unit."""
+def check_pseudonyms(plan: Plan, roles: Roles) -> None:
+    """Raise RolesError if the pseudonyms of a plan do not fit the roles, or each other."""
     if plan.pseudonyms and not roles.unit_columns:
         raise RolesError(
             "The plan asks for pseudonyms, which show which rows belong together, but the roles "
             'name no unit. Declare unit = "..." or leave out pseudonyms.'
         )
+    twice = [n for n in roles.unit_columns if n in plan.identifiers_needed(roles)]
+    if plan.pseudonyms and twice:
+        raise RolesError(
+            f"The plan gives {quoted(twice)} two pseudonyms: by a step, and by pseudonyms = true. "
+            "Leave out one of the two."
+        )
+    named: set[str] = set()
+    for number, step in enumerate(plan.steps, start=1):
+        needed = {*step.identifiers_needed(roles)}
+        if not step.names_identifiers and needed & named:
+            raise RolesError(
+                f"Step {number} ({step.method}) has a key file and needs the unit as it was, but "
+                "an earlier step makes pseudonyms of it. Put the step first."
+            )
+        named |= needed
 
 
 def refuse_unknown_owners(

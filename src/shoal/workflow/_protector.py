@@ -150,6 +150,12 @@ class Protector(Helpful, TransformerMixin, BaseEstimator):  # type: ignore[misc]
         plan = Plan() if self.plan is None else Plan.of(self.plan)
         if plan.pseudonyms:
             raise InputError("A Protector does not support pseudonyms; leave them out of its plan.")
+        for step in plan.steps:
+            if step.names_identifiers or getattr(step, "key_file", None) is not None:
+                raise InputError(
+                    f"A Protector drops identifiers, and the step '{step.method}' needs them. "
+                    "Leave the step or its key file out of the plan."
+                )
         return plan if self.k is None else with_k(plan, self.k)
 
     def _mask(self, table: Table, plan: Plan, target: str | None) -> Table:

@@ -127,6 +127,7 @@ def test_reading_and_planning(printed, people):
     assert printed("roles", "roles", people)["rows"] == 40
     printed("init", "init", people, "--out", "first.toml")
     printed("hierarchy", "hierarchy", people, "age")
+    printed("key", "key", "patients.key")
     printed("hierarchy", "hierarchy", people, "sex", "--kind", "frequency", "--out", "sex.csv")
 
 

@@ -165,3 +165,44 @@ def test_categories_of_ones_own_are_text_inside(tmp_path: Path) -> None:
     table = sh.Table(pl.DataFrame({"sex": pl.Series(["f", "m"], dtype=kind)}))
     assert table.schema == {"sex": "string"}
     assert table.frame["sex"].cast(pl.String).to_list() == ["f", "m"]
+
+
+def test_a_text_read_in_parts_is_the_same_as_in_one(monkeypatch, tmp_path):
+    draw = np.random.default_rng(3)
+    rows = 3_000
+    frame = people(rows).with_columns(
+        # values that come late, gaps, line ends and quotes inside a field
+        late=pl.Series([f"{row // 100}" if row % 7 else None for row in range(rows)]),
+        odd=pl.Series(draw.choice(["a\nb", 'say "x"', ",", ""], rows)),
+        few=pl.Series(draw.choice(300, rows)).cast(pl.String),
+    )
+    file = tmp_path / "people.csv"
+    frame.write_csv(file)
+    whole, _ = _read_columns(file)
+    monkeypatch.setattr(_records, "_CHUNK", 5_000)
+    monkeypatch.setattr(_records, "_PART", 20_000)
+    parted, parts = _read_columns(file)
+    assert parts > 5
+    assert [(c.name, c.dtype) for c in whole] == [(c.name, c.dtype) for c in parted]
+    for one, other in zip(whole, parted, strict=True):
+        assert one.series.equals(other.series, null_equal=True)
+
+
+def _read_columns(file: Path) -> tuple[list[Any], int]:
+    """The columns of a file, and in how many parts it was parsed."""
+    opened = _delimited.TextFile.open(file, None, None)
+    table = sh.read(file)
+    return [table.column(name) for name in table.columns], len(opened.shape.parts)
+
+
+def test_an_empty_first_field_at_the_start_of_a_part_is_kept(monkeypatch, tmp_path):
+    monkeypatch.setattr(_records, "_CHUNK", 4)
+    monkeypatch.setattr(_records, "_PART", 4)
+    file = tmp_path / "gaps.csv"
+    file.write_text("a,b\n" + ",x\n,\ny,\n" * 5)
+    assert sh.read(file, header=True).frame.rows() == [(None, "x"), (None, None), ("y", None)] * 5
+    alone = tmp_path / "alone.csv"
+    alone.write_text("a\n" + "x\n\n" * 5)
+    in_parts = sh.read(alone, header=True).frame
+    monkeypatch.undo()
+    assert in_parts.equals(sh.read(alone, header=True).frame)

@@ -12,6 +12,7 @@ from shoal.app.cli._assess import assess
 from shoal.app.cli._demo import demo
 from shoal.app.cli._hierarchy import hierarchy
 from shoal.app.cli._init import init
+from shoal.app.cli._key import key
 from shoal.app.cli._methods import methods
 from shoal.app.cli._protect import protect
 from shoal.app.cli._roles import roles
@@ -46,7 +47,7 @@ app = typer.Typer(
     epilog=_EXAMPLES,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-_WORK = (demo, roles, init, hierarchy, assess, protect, sign, verify)
+_WORK = (demo, roles, init, hierarchy, key, assess, protect, sign, verify)
 for command in (*_WORK, studio, tune, methods, study, warm):
     app.command(cls=Command, help=command.__doc__, epilog=vars(command)["examples"])(command)
 

@@ -14,10 +14,17 @@ from shoal.app.cli.output import ui
 from shoal.app.cli.output._progress import Working
 
 if TYPE_CHECKING:
+    from shoal.study.figures import Front
     from shoal.table import Table
     from shoal.workflow import Plan, Release, Verification
 
-_KS: Final = (3, 10, 20, 40)
+_KS: Final = (3, 5, 10, 20, 40)
+_MAX_RISK: Final = 0.2
+_RISK: Final = "marketer_risk"
+_UTILITY: Final = "normalized_certainty_penalty"
+_MARK: Final = "this one"
+_OWN: Final = "ranges, 3 diagnoses (mondrian)"
+_CHOSEN: Final = f"{_OWN} k=5"
 _ROWS: Final = 5
 _WORK: Final = {
     "care": "a nurse",
@@ -29,7 +36,7 @@ _WORK: Final = {
     "retired": "a pensioner",
     "unemployed": "without work",
 }
-_SHOWN: Final = ("birth_date", "sex", "zip", "occupation", "diagnosis", "cost_eur")
+_KNOWN: Final = ("birth_date", "zip")
 
 
 @command("""
@@ -55,6 +62,7 @@ def demo(
     from shoal.app.demo import PATIENTS, PLAN
     from shoal.workflow import Plan, protect, verify
     from shoal.workflow.release._release import check_targets
+    from shoal.workflow.report._render import render
 
     out = Path(os.path.abspath(out))
     check_targets(out, None, force=force)
@@ -64,7 +72,10 @@ def demo(
         release = protect(people, plan, progress=working)
         release.save(out, format="csv", force=force, source=PATIENTS, progress=working)
         found = verify(out, original=people)
-        picture = _picture(people, plan, release, out.parent / "demo-plans.html", working)
+        plans = _plans(people, plan, release, working)
+        picture = out.parent / "demo-plans.html"
+        page = render("plans.html.j2", front=plans, chosen=_CHOSEN)
+        write_whole(picture, page)
     project = _project(out.parent)
     if as_json:
         facts = {"verified": found.holds, "project": project, "picture": picture}
@@ -73,6 +84,7 @@ def demo(
     _show_intruder(people, release)
     _show_rows(people, release)
     _show_verdict(release, found)
+    _show_others(plans)
     _show_places(out, picture, project)
 
 
@@ -96,6 +108,7 @@ def _show_intruder(people: Table, release: Release) -> None:
     )
     match = release.masked.keep(crowd)
     who = {"F": "woman", "M": "man"}[sex or ""]
+    ui.say(f"Shoal masked {len(people):,} invented patients with a plan and checked the result.")
     ui.heading("What an intruder finds")
     ui.say(f"You know a {who}, {_WORK[occupation or '']}, born {born}, from {postcode}.")
     rows = ui.count(len(match), "row")
@@ -104,15 +117,15 @@ def _show_intruder(people: Table, release: Release) -> None:
 
 
 def _show_rows(people: Table, release: Release) -> None:
-    """Rows before and after, the same people."""
+    """What an intruder may know of five patients, before and after."""
     import numpy as np
 
     places = np.argsort(release.masked.row_key)[:_ROWS]
-    before = people.texts(0, _ROWS, _SHOWN)
-    after = [release.masked.texts(int(place), 1, _SHOWN)[0] for place in places]
-    for title, rows in (("Five patients before", before), ("The same five after", after)):
-        ui.heading(title)
-        ui.table(_SHOWN, rows, whole=())
+    before = people.texts(0, _ROWS, [*_KNOWN, "diagnosis"])
+    after = [release.masked.texts(int(place), 1, _KNOWN)[0] for place in places]
+    rows = [(*old[:-1], *new, old[-1]) for old, new in zip(before, after, strict=True)]
+    ui.heading("Five patients before and after; their diagnoses stay as they are")
+    ui.table(("born", "zip", "born, after", "zip, after", "diagnosis"), rows, whole=())
 
 
 def _show_verdict(release: Release, found: Verification) -> None:
@@ -120,16 +133,27 @@ def _show_verdict(release: Release, found: Verification) -> None:
     lost = release.rows_before - len(release.masked)
     checks = ui.count(sum(check.status == "passed" for check in found.checks), "check")
     ui.heading("What the release promises, checked by separate code")
+    chance, chance_before = (ui.percent(one[_RISK].value) for one in (after, release.before))
     for line in (
-        f"Each patient looks like at least {after.k - 1} others. Each such group has at least 3 "
-        "diagnoses.",
-        "An intruder who tries to find everyone finds "
-        f"{ui.percent(after['marketer_risk'].value)}"
-        " of them.",
+        f"Each patient looks like at least {after.k - 1} others.",
+        "Each group of patients who look alike has at least 3 diagnoses.",
+        f"An intruder who tries to find everyone finds {chance} of them; before, {chance_before}.",
         f"{'No patient was' if not lost else ui.count(lost, 'patient') + ' were'} removed. "
         f"{checks} passed.",
     ):
         ui.say(line)
+
+
+def _show_others(plans: Front) -> None:
+    """What the plans nearest to the demo's would give: less risk, or more detail."""
+    ordered = sorted(plans.spots, key=lambda one: one.risk)
+    place = [one.label for one in ordered].index(_CHOSEN)
+    ui.heading(f"Of {len(ordered)} plans tried, those nearest in risk")
+    rows = [
+        (one.label, ui.percent(one.risk), ui.percent(one.utility), _MARK * (one.label == _CHOSEN))
+        for one in ordered[max(0, place - 1) : place + 2]
+    ]
+    ui.table(("plan", "patients found", "detail left", ""), rows, numeric=(1, 2))
 
 
 def _show_places(out: Path, picture: Path, project: Path) -> None:
@@ -137,7 +161,7 @@ def _show_places(out: Path, picture: Path, project: Path) -> None:
     for what, place in (
         ("to publish", out / "public"),
         ("its report", out / "public" / "report.html"),
-        ("five plans", picture),
+        ("these plans", picture),
         ("to keep", out / "private"),
     ):
         ui.console().print(f"  {what:<14}{ui.printable(place)}", soft_wrap=True)
@@ -146,20 +170,33 @@ def _show_places(out: Path, picture: Path, project: Path) -> None:
     ui.command_line("shoal init YOUR-DATA")
 
 
-def _picture(people: Table, plan: Plan, release: Release, path: Path, working: Working) -> Path:
-    """A page with plans by what they lose and whom they leave to be found; that of the demo ringed.
+def _plans(people: Table, plan: Plan, release: Release, working: Working) -> Front:
+    """Plans of several methods and sizes of groups, and the demo's own, by risk and utility.
 
-    There are no more of them than a first run tries without compiling anything.
+    There are no more of them than a first run tries without compiling anything. All of them leave
+    true values, so one measure of utility fits them all.
     """
-    from shoal.workflow import CostOfK, k_curve
-    from shoal.workflow.report import plans_page
+    from shoal.study.figures import front_of
+    from shoal.study.tuning import Family, Tried, compare_plans
 
-    risk = release.after["marketer_risk"].value
-    loss = release.after["normalized_certainty_penalty"].value
-    chosen = CostOfK(release.after.k, risk, loss, lost=0.0)
-    others = k_curve(people, plan, ks=_KS, progress=working)
-    write_whole(path, plans_page(sorted((*others, chosen), key=lambda one: one.k), chosen))
-    return path
+    own = plan.to_dict()["steps"][0]
+    ranges = {name: value for name, value in own.items() if name != "models"}
+    suppress = {"method": "suppress"}
+    tried = compare_plans(
+        people.drop(people.roles.withheld),
+        (
+            Family("ranges (mondrian)", (ranges,), {"0.k": _KS}),
+            Family("rare values removed (suppress)", (suppress,), {"0.min_count": (4, 5, 10)}),
+            Family("columns removed (suppress)", (suppress,), {"0.max_distinct": (0.01,)}),
+        ),
+        max_risk=_MAX_RISK,
+        risk=_RISK,
+        utility=_UTILITY,
+        progress=working,
+    )
+    risk, loss = release.after[_RISK].value, release.after[_UTILITY].value
+    chosen = Tried(_OWN, ({"k": release.after.k},), risk, None, 1 - loss)
+    return front_of([one.to_spot() for one in (chosen, *tried)], _MAX_RISK, None)
 
 
 def _project(place: Path) -> Path:

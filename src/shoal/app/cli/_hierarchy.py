@@ -6,7 +6,9 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from shoal.app.cli._options import AsJson, Data, Force, Reading, check_new, command, write_whole
 from shoal.app.cli.output import ui
@@ -98,6 +100,13 @@ def _file_names(columns: Iterable[str]) -> dict[str, str]:
     return names
 
 
+def _kinds() -> list[str]:
+    """The kinds that a shell completes."""
+    from shoal.table.hierarchy._propose import KINDS
+
+    return list(KINDS)
+
+
 @command("""
 shoal hierarchy people.csv age
 shoal hierarchy people.csv income --kind quantiles
@@ -107,7 +116,7 @@ def hierarchy(
     data: Data,
     column: str,
     reading: Reading,
-    kind: str | None = None,
+    kind: Annotated[str | None, typer.Option(autocompletion=_kinds)] = None,
     out: Path | None = None,
     force: Force = False,
     as_json: AsJson = False,

@@ -25,6 +25,8 @@ from shoal.app.cli.output._progress import Working
 if TYPE_CHECKING:
     from shoal.table import Roles, Table
 
+_ONLY_USUAL = ("--only-missing-value", "''", "--only-missing-value", "NA")
+
 
 @command("""
 shoal init people.csv
@@ -49,14 +51,17 @@ def init(
     out FILE: The plan to write.
     """
     from shoal import suggest_roles
+    from shoal.table import mixed_columns
 
     check_new(out, force=force)
     with Working("Reading the data") as working:
         loaded = reading.read(data)
+        loaded, missing = _with_signs_missing(data, reading, loaded)
         working("Comparing columns", 0.3)
         suggestion = suggest_roles(loaded)
+        open_questions = {one.sentence for one in mixed_columns(loaded)}
         working("Proposing hierarchies", 0.7)
-        plan = first_plan(loaded, suggestion.roles, out)
+        plan = first_plan(loaded, suggestion.roles, out, missing_because=missing)
         write_whole(out, plan.text)
     if as_json:
         facts = {"plan": out, "roles": plan.roles.to_dict(), "k": plan.k, "require": plan.required}
@@ -65,14 +70,37 @@ def init(
         ui.print_json(facts | {"hierarchies": found.in_plan, "files": found.written})
         return
     _show(plan, out)
+    if missing:
+        ui.say(missing, style="yellow")
     for note in suggestion.notes:
-        if "unit" in note or "a missing value?" in note:
+        if "unit" in note or note in open_questions:
             ui.say(note, style="yellow")
     _show_hierarchies(plan.hierarchies)
     ui.heading("Next: check the roles in the plan, then")
     source, words = shlex.quote(str(out)), shown_source(data, reading, kept=True)
     ui.command_line("shoal protect", *words, "--plan", source, "--dry-run")
     ui.command_line("shoal protect", *words, "--plan", source, "--out release")
+
+
+def _with_signs_missing(data: str, reading: Reading, table: Table) -> tuple[Table, str]:
+    """The table with the usual signs of a missing value read as missing, and a sentence on why.
+
+    Only signs that keep a whole column from being numbers or dates count. A text that is not on
+    the list of usual signs is never taken for one.
+    """
+    from shoal.table import mixed_columns
+
+    mixed = [one for one in mixed_columns(table) if one.signs and not one.others]
+    signs = list(dict.fromkeys(sign for one in mixed for sign in one.signs))
+    again = reading.read_again(data, table, signs) if signs else None
+    if again is None:
+        return table, ""
+    facts = ". ".join(one.fact for one in mixed)
+    words = [*shown_source(data, reading), *_ONLY_USUAL, "--force"]
+    return again, (
+        f"Read as missing: {ui.listed(map(repr, signs))}. {facts}. If they are not missing, run: "
+        f"shoal init {' '.join(words)}"
+    )
 
 
 def _show(plan: FirstPlan, out: Path) -> None:
@@ -118,7 +146,7 @@ class FirstPlan:
     hierarchies: ProposedHierarchies
 
 
-def first_plan(table: Table, roles: Roles, path: Path) -> FirstPlan:
+def first_plan(table: Table, roles: Roles, path: Path, *, missing_because: str = "") -> FirstPlan:
     """A plan that runs without changes; writes hierarchies that list values next to ``path``."""
     from shoal.workflow.advice._suggest_plan import suggest_plan
 
@@ -126,4 +154,5 @@ def first_plan(table: Table, roles: Roles, path: Path) -> FirstPlan:
     found = beside_plan(made.hierarchies, path)
     files = {name: value for name, value in found.in_plan.items() if isinstance(value, str)}
     required = made.plan.to_dict()["require"]
-    return FirstPlan(made.to_toml(files), roles, made.k, required, found)
+    text = made.to_toml(files, missing_because=missing_because)
+    return FirstPlan(text, roles, made.k, required, found)

@@ -8,7 +8,9 @@ import json
 import math
 import re
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from shoal.app.cli._options import AsJson, command
 from shoal.app.cli.output import ui
@@ -67,13 +69,26 @@ class Entry:
     example: str
 
 
+def _names() -> list[str]:
+    """The names that a shell completes."""
+    from shoal.masking import discover_maskers
+    from shoal.models import discover_models
+    from shoal.workflow import discover_all_measures
+
+    return [*discover_maskers(), *discover_models(), *discover_all_measures()]
+
+
 @command("""
 shoal methods
 shoal methods suppress
 shoal methods k_anonymity
 shoal methods --json
 """)
-def methods(name: str | None = None, show_all: bool = False, as_json: AsJson = False) -> None:
+def methods(
+    name: Annotated[str | None, typer.Option(autocompletion=_names)] = None,
+    show_all: bool = False,
+    as_json: AsJson = False,
+) -> None:
     """List every method, privacy model and measure. With a NAME, explain one and show an example.
 
     Arguments

@@ -141,7 +141,10 @@ def _annotation(parameter: inspect.Parameter, panel: str, metavar: str, help: st
     if get_origin(kind) is Annotated:
         kind, info = get_args(kind)
     if panel == "Arguments":
-        return Annotated[kind, typer.Argument(metavar=metavar, show_default=False, help=help)]
+        argument = typer.Argument(
+            metavar=metavar, show_default=False, help=help, autocompletion=info.autocompletion
+        )
+        return Annotated[kind, argument]
     info.metavar, info.help = metavar or None, help
     info.rich_help_panel = None if panel == "Options" else panel
     if kind is bool:
@@ -194,6 +197,17 @@ class Reading:
         left = elsewhere - set(_fitting(source)) if self.input_format is None else set()
         given = {name: value for name, value in self._given().items() if name not in left}
         return _read(source, given, known)
+
+    def read_again(self, source: str, first: Table, missing: Sequence[str]) -> Table | None:
+        """The table with further texts that stand for a missing value.
+
+        None if the source has no such texts, or if the user listed all that stand for one.
+        """
+        if self.only_missing_value or not _may_have_signs(source, self.input_format):
+            return None
+        texts = [*(self.missing_value or ()), *missing]
+        seen = () if first.manner is None else first.manner.notes
+        return _read(source, self._given() | {"missing_values": texts}, None, seen)
 
     def read_other(self, source: str, *, known: ReadOptions | None = None) -> Table:
         """Another table of the call, with the options that fit it."""
@@ -280,8 +294,17 @@ class Reading:
         return words
 
 
-def _read(source: str, given: dict[str, Any], known: ReadOptions | None) -> Table:
-    """A table; the facts about it go to stderr."""
+def _may_have_signs(source: str, format: str | None) -> bool:
+    """Whether a text of the source may be declared to stand for a missing value."""
+    from shoal.table.storage._reading import OPTIONS_OF
+
+    return "missing_values" in OPTIONS_OF.get(format or kind_of_source(source) or "", ())
+
+
+def _read(
+    source: str, given: dict[str, Any], known: ReadOptions | None, seen: Sequence[str] = ()
+) -> Table:
+    """A table; the facts about it that were not ``seen`` before go to stderr."""
     from shoal.app.cli.output import ui
     from shoal.table import ReadOptions, read
 
@@ -291,7 +314,8 @@ def _read(source: str, given: dict[str, Any], known: ReadOptions | None) -> Tabl
         given = said.over(base).without(["columns"]).to_dict()
     table = read(source, **given)
     for note in () if table.manner is None else table.manner.notes:
-        ui.note(f"Note: {ui.printable(note)}")
+        if note not in seen:
+            ui.note(f"Note: {ui.printable(note)}")
     return table
 
 

@@ -108,8 +108,10 @@ def protect(
     dialect = {"delimiter": out_delimiter, "decimal": out_decimal, "encoding": out_encoding}
     with kept_warnings(strict=strict) as warned, Working("Reading the data") as working:
         if chosen == "memory":
-            table = reading.read(data, known=loaded.read)
-            release = protect(table, loaded, progress=working.if_watched)
+            # without a name here, so that the original is freed before the release is saved
+            release = protect(
+                reading.read(data, known=loaded.read), loaded, progress=working.if_watched
+            )
         else:
             from shoal.engines import protect_source
 

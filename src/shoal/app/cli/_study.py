@@ -24,6 +24,13 @@ _MOST_TABLES = 6
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
+def _names() -> list[str]:
+    """The names that a shell completes."""
+    from shoal.study import built_in_studies
+
+    return ["list", "fetch", "show", *built_in_studies()]
+
+
 @command("""
 # the built-in experiments
 shoal study list
@@ -42,7 +49,7 @@ shoal study compare.toml --out study/ --seconds 2h
 shoal study show study/
 """)
 def study(
-    name: str,
+    name: Annotated[str, typer.Option(autocompletion=_names)],
     folder: Path | None = None,
     out: Path | None = None,
     preset: Literal["quick", "full"] = "quick",

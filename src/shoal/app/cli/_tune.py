@@ -101,7 +101,7 @@ def tune(
         )
         working("Drawing the front", 0.0)
         with complete_files(out) as aside:
-            found.figure().save(aside, "front")
+            found.save_front(aside)
             facts = json.dumps(found.to_dict(), indent=2, ensure_ascii=False)
             (aside / "tuning.json").write_text(facts, encoding="utf-8")
             (aside / "plan.toml").write_text(found.plan.to_toml(), encoding="utf-8", newline="")

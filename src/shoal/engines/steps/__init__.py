@@ -7,6 +7,7 @@ at a time, and its guarantee holds in each chunk.
 """
 
 from shoal.engines.steps._course import Course
+from shoal.engines.steps._identities import name_identifiers
 from shoal.engines.steps._run import check_steps, run_step
 
-__all__ = ["Course", "check_steps", "run_step"]
+__all__ = ["Course", "check_steps", "name_identifiers", "run_step"]

@@ -44,6 +44,8 @@ class Course:
     drawn_from: tuple[Rows, int] | None = None
     #: The fitted steps that can map people of a population.
     fitted: list[Masker] = field(default_factory=list)
+    #: Functions that make pseudonyms of identifiers, once no step needs these any more.
+    to_name: list[Any] = field(default_factory=list)
     #: The populations that models name, counted.
     people: dict[str, Table] = field(default_factory=dict)
     #: What was done to the rows, as far as differential privacy depends on it.

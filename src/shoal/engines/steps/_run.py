@@ -9,20 +9,24 @@ from typing import Any
 from shoal.engines.steps._chunked import by_chunks, compares
 from shoal.engines.steps._counts import by_counts
 from shoal.engines.steps._course import Course
+from shoal.engines.steps._identities import by_naming, by_shifting
 from shoal.engines.steps._sampling import by_sampling
 from shoal.engines.steps._values import by_condition, by_noise, by_redrawing, by_value
 from shoal.errors import InputError
 from shoal.masking import (
     AddNoise,
+    DatesToYear,
     Generalize,
     Masker,
     Microaggregate,
     Pram,
+    Pseudonymize,
     RankSwap,
     Recode,
     Redraw,
     Round,
     Sample,
+    ShiftDates,
     Suppress,
     Swap,
     TopBottomCode,
@@ -78,8 +82,12 @@ def _way(step: Masker) -> _Way | None:
         if step.where is not None:
             return by_condition if step.target == "records" or step.whole else by_value
         return by_counts
-    if isinstance(step, (Round, Recode, TopBottomCode)):
+    if isinstance(step, (DatesToYear, Round, Recode, TopBottomCode)):
         return by_value
+    if isinstance(step, ShiftDates):
+        return by_shifting
+    if isinstance(step, Pseudonymize):
+        return by_naming if step.shape == "hex" else None
     if isinstance(step, AddNoise):
         return by_noise
     if isinstance(step, Pram):
@@ -97,4 +105,6 @@ def _why_not(step: Masker) -> str:
         return "it runs in chunks, but one of its models compares groups with all records"
     if isinstance(step, Swap):
         return "it forms blocks by mutual information over all records; swap jointly instead"
+    if isinstance(step, Pseudonymize):
+        return "with this shape all pseudonyms must be compared; take the shape 'hex'"
     return "it needs all records at once"

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -36,7 +36,7 @@ from shoal.table import (
 )
 
 if TYPE_CHECKING:
-    from shoal.kernels.boxes.mondrian_boxes import Attribute, MondrianBoxes
+    from shoal.kernels.boxes.mondrian_boxes import Attribute
 
 
 #: How many steps of the values to blur a cut that must not be revealed.
@@ -210,23 +210,23 @@ def mondrian(task: Problem, *, relaxed: bool) -> Recoding:
     axes = [
         axis_of(codes, task.coded.get(n)) for n, codes in zip(names, found.columns, strict=True)
     ]
-    work, counts, of_row = _cut(axes, task, relaxed)
-    box_of_row = work.labels[of_row]
+    cut = _cut(axes, task, relaxed)
+    box_of_row = cut.labels[cut.of_row]
     columns, spans = {}, {}
-    boxes = np.empty(work.lows.shape, np.int32)
+    boxes = np.empty(cut.lows.shape, np.int32)
     losses = np.zeros(len(boxes))
     for place, (name, axis) in enumerate(zip(names, axes, strict=True)):
-        reach = np.column_stack([work.lows[:, place], work.highs[:, place]])
+        reach = np.column_stack([cut.lows[:, place], cut.highs[:, place]])
         if axis.tree is None:
             shared = _shared_ends(reach, found, place, box_of_row, task.demand)
-            reach = np.column_stack([reach, work.cuts[:, place], shared])
+            reach = np.column_stack([reach, cut.cuts[:, place], shared])
         reach, boxes[:, place] = distinct_rows(reach)
         losses += axis.widths(reach)[boxes[:, place]] / len(names)
         spans[name], domain = axis.spans(reach, _holders(found, place, task.demand))
         if not spans[name].single.all():
-            stretches = boxes[:, place].copy()[box_of_row]
+            stretches = boxes[:, place].astype(np.min_scalar_type(len(reach)))[box_of_row]
             columns[name] = Relabelling(spans[name].texts, stretches, domain)
-    loss = float(losses @ np.bincount(work.labels, counts, len(boxes))) / found.records
+    loss = float(losses @ np.bincount(cut.labels, cut.counts, len(boxes))) / found.records
     return boxed(columns, loss, spans, boxes, losses, box_of_row)
 
 
@@ -256,10 +256,19 @@ def _holders(found: Combinations, place: int, demand: Demand) -> Integers:
     return np.bincount(owned, minlength=count).astype(np.int64)
 
 
-def _cut(
-    axes: Sequence[Axis], task: Problem, relaxed: bool
-) -> tuple[MondrianBoxes, Integers, npt.NDArray[Any]]:
-    """The finished kernel, the number of records of each unit, and the unit of each record."""
+class _Cut(NamedTuple):
+    """The boxes that the kernel found, and the units that it put into them."""
+
+    labels: Labels  # the box of each unit
+    lows: Labels
+    highs: Labels
+    cuts: Labels
+    counts: Integers  # how many records each unit has
+    of_row: npt.NDArray[Any]  # the unit of each record
+
+
+def _cut(axes: Sequence[Axis], task: Problem, relaxed: bool) -> _Cut:
+    """Run the kernel and keep only its results."""
     from shoal.kernels.boxes.mondrian_boxes import MondrianBoxes
 
     found, demand = task.found, task.demand
@@ -283,11 +292,12 @@ def _cut(
         demand.conditions,
         relaxed=relaxed,
     )
+    del placed  # the kernel has a copy
     done = 0
     while done < len(counts):
         task.log.tell("Cutting", done / len(counts))
         done = work.advance()
-    return work, counts, of_row
+    return _Cut(work.labels, work.lows, work.highs, work.cuts, counts, of_row)
 
 
 def _one_by_one(

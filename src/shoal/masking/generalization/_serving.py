@@ -288,7 +288,7 @@ def boxed(
     order = np.argsort(losses, kind="stable")
     served = ServedBoxes(spans, boxes[order], tuple(columns))
     nobody = np.zeros(len(box_of_row), np.bool_)
-    where = np.argsort(order)[box_of_row]
+    where = np.argsort(order).astype(np.int32)[box_of_row]
     return Recoding(columns, loss, nobody, served, box_of_row=where, minimal=minimal)
 
 

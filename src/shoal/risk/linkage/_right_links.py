@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -160,8 +161,6 @@ def bound_of(intruder: Intruder) -> Bound | None:
 
 def right_links(name: str, intruder: Intruder, links: Links) -> Measurement:
     """The measurement of a linkage, from the chance that each person's link is right."""
-    per_record = np.full(len(intruder.original), np.nan)
-    per_record[intruder.persons] = links.chances
     together = _together(intruder)
     rate = Rate.of(links.chances, *together)
     # picking any record for any person: most persons of a small sample have none
@@ -191,7 +190,7 @@ def right_links(name: str, intruder: Intruder, links: Links) -> Measurement:
         rate.share,
         interval=rate.interval,
         baseline=blind,
-        per_record=per_record,
+        per_record=partial(_placed, len(intruder.original), intruder.persons, links.chances),
         details={
             "persons": len(intruder.persons),
             "records": intruder.masked.records,
@@ -202,6 +201,13 @@ def right_links(name: str, intruder: Intruder, links: Links) -> Measurement:
         },
         warnings=tuple(warnings),
     )
+
+
+def _placed(rows: int, persons: Integers, chances: Floats) -> Floats:
+    """The chances at the rows of their persons; NaN where nobody was linked."""
+    per_record = np.full(rows, np.nan)
+    per_record[persons] = chances
+    return per_record
 
 
 def _about_the_released(intruder: Intruder, share: float | None) -> str:
@@ -223,4 +229,6 @@ def _together(intruder: Intruder) -> list[Integers]:
             alone = -1 - np.arange(len(intruder.own))  # a removed record is a group of its own
             found.append(np.where(intruder.own >= 0, groups[intruder.own], alone))
             break
-    return found + clusters_if_repeated(intruder.original.persons[intruder.persons])
+    if intruder.original.has_persons:
+        found += clusters_if_repeated(intruder.original.persons[intruder.persons])
+    return found

@@ -10,13 +10,17 @@ from shoal.study.figures._charts import (
     violins,
     win_draw_lose,
 )
+from shoal.study.figures._plans import Front, front_of, plans_svg
 from shoal.study.figures._style import Figure
 
 __all__ = [
     "Figure",
+    "Front",
     "Point",
     "against",
     "boxes",
+    "front_of",
+    "plans_svg",
     "rank_plot",
     "risk_utility",
     "upset",

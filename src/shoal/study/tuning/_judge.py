@@ -187,7 +187,7 @@ def seeded(steps: Sequence[Mapping[str, Any]], seed: int) -> Plan:
     """The plan of some steps, with the seed set for every random one."""
     plan = Plan.from_dict({"steps": [dict(step) for step in steps]})
     for step in plan.steps:
-        if step.is_random:
+        if step.takes_seed:
             step.set_params(random_state=seed)
     return plan
 

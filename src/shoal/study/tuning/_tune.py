@@ -272,6 +272,36 @@ def tune(
     return search.recommended(unseen, plan)
 
 
+def compare_plans(
+    table: Table,
+    space: Sequence[Family],
+    *,
+    max_risk: float,
+    risk: str = "distance_linkage",
+    utility: str = "nonuniform_entropy",
+    progress: Progress | None = None,
+) -> tuple[Tried, ...]:
+    """Every plan of some families with its risk and utility; nobody is held out.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from shoal import Roles
+    >>> table = Table(pl.DataFrame({"age": range(20, 84)}), Roles(quasi_identifiers=["age"]))
+    >>> mondrian = {"method": "generalize", "algorithm": "mondrian"}
+    >>> plans = compare_plans(
+    ...     table, [Family("mondrian", (mondrian,), {"0.k": (2, 8)})], max_risk=0.2
+    ... )
+    >>> [(one.label, one.risk, one.on_front) for one in plans]
+    [('mondrian k=2', 0.5, True), ('mondrian k=8', 0.125, True)]
+    """
+    goal = Goal(max_risk)
+    judge = Judge(table, goal=goal, risk=(risk, {}), utility=(utility, {}))
+    search = _Search(goal, judge, judge)
+    search.run(space, sum(family.size for family in space), 0, progress)
+    return tuple(search.found)
+
+
 def searched_and_held_out(table: Table, held_out: float = 0.25) -> tuple[Table, Table]:
     """The people of the search and the people held out; always the same ones."""
     apart = drawn_whole(table, held_out, "held out")
@@ -444,7 +474,7 @@ def _plan_of(one: Tried, judge: Judge, given: Plan | None) -> Plan:
     """The plan to protect with: its steps and the limit of the search."""
     steps = Plan.from_dict({"steps": [dict(step) for step in one.steps]}).steps
     for step in steps:
-        if step.is_random:
+        if step.takes_seed:
             step.set_params(random_state=None)  # anyone who knows the seed can undo the release
     given = Plan() if given is None else given
     require = list(given.require)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
-from shoal.errors import InputError, MissingExtra
+from shoal.errors import InputError
 from shoal.hints import Helpful, instead
 from shoal.measurement import Measurement
 from shoal.notebook import listing, picture, view
-from shoal.study.figures import Figure, Point, risk_utility
+from shoal.study.figures import Figure, Front, Point, front_of, plans_svg, risk_utility
+from shoal.study.figures._plans import FRONT_COLUMNS
+from shoal.study.figures._style import write_rows
 from shoal.workflow import Plan, discover_all_measures
 
 _HOPELESS = 3.0  # times the limit: no model is trained for a plan with this much risk
@@ -109,9 +111,18 @@ class Tried:
         """Plain facts for JSON."""
         return {
             "plan": self.label,
-            "risk": None if math.isnan(self.risk) else self.risk,
-            "utility": None if math.isnan(self.utility) else self.utility,
+            "risk": _finite(self.risk),
+            "utility": _finite(self.utility),
         }
+
+    def to_spot(self) -> dict[str, Any]:
+        """What the picture of all plans needs, as plain facts."""
+        interval = self.risk_interval and [*map(_finite, self.risk_interval)]
+        return {**self.to_dict(), "family": self.family, "interval": interval}
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
 
 
 @dataclass(frozen=True, repr=False)
@@ -162,8 +173,27 @@ class Tuning(Helpful):
         others = (one for one in self.tried if one.steps != self.chosen.steps)
         return sum(one.risk <= most and low <= one.utility <= high for one in others)
 
-    def figure(self) -> Figure:
+    def front(self) -> Front:
         """All tried plans by risk and utility, with the front and the limit."""
+        return front_of([one.to_spot() for one in self.tried], self.limit, None)
+
+    def to_svg(self) -> str:
+        """The picture of all tried plans as SVG; it needs no further package."""
+        return plans_svg(
+            self.front(),
+            risk=discover_all_measures()[self.measures[0]].title,
+            utility=utility_title(self.measures[1]),
+            chosen=self.chosen.label,
+        )
+
+    def save_front(self, folder: str | Path) -> None:
+        """Write the picture as ``front.svg``, and its numbers as ``front.csv``."""
+        folder = Path(folder)
+        (folder / "front.svg").write_text(self.to_svg(), encoding="utf-8", newline="")
+        write_rows(folder / "front.csv", FRONT_COLUMNS, self.front().rows)
+
+    def figure(self) -> Figure:
+        """The same as a figure for print, to save as PDF or PNG; it needs the extra ``study``."""
         infos = discover_all_measures()
         points = [
             Point(one.label, one.risk, one.utility, one.family)
@@ -185,14 +215,12 @@ class Tuning(Helpful):
         )
 
     def _repr_html_(self) -> str:
-        """The plans by risk and utility, if pictures can be drawn, and those on the front."""
-        drawn = []
-        with contextlib.suppress(MissingExtra):
-            drawn = [picture(self.figure().to_svg(), "plans by risk and utility")]
+        """The plans by risk and utility, and those on the front."""
+        drawn = picture(self.to_svg().encode(), "plans by risk and utility")
         front = sorted((one for one in self.tried if one.on_front), key=lambda one: one.risk)
         rows = ((one.label, one.risk, one.utility, one.label == self.chosen.label) for one in front)
         head = ("best plans", *self.measures, "chosen")
-        return view(repr(self), *drawn, listing(head, rows, of="plans"), self.reason)
+        return view(repr(self), drawn, listing(head, rows, of="plans"), self.reason)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain facts for JSON."""

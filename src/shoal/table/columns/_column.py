@@ -24,7 +24,14 @@ from shoal.table.columns._encode import (
     mostly_differ,
     unordered,
 )
-from shoal.table.columns._frames import NUMBERS, Kind, in_type_of, kind_of, plain_floats
+from shoal.table.columns._frames import (
+    NUMBERS,
+    PER_DAY,
+    Kind,
+    in_type_of,
+    kind_of,
+    plain_floats,
+)
 from shoal.table.columns._quantities import scale_name, scale_of
 
 
@@ -174,6 +181,21 @@ class Column:
         return Numbers(values, self.present)
 
     @property
+    def ticks(self) -> tuple[Integers, int]:
+        """Dates or datetimes as whole numbers (0 where missing), and how many make a day."""
+        if self.kind not in ("date", "datetime"):
+            raise InputError(f"Column '{self.name}' is not a date or a datetime but {self.kind}.")
+        per_day = PER_DAY[self.dtype.time_unit] if isinstance(self.dtype, pl.Datetime) else 1
+        return self.series.to_physical().cast(pl.Int64).fill_null(0).to_numpy(), per_day
+
+    def shifted(self, days: Integers) -> Column:
+        """Dates or datetimes, in each row moved by so many days of 24 hours."""
+        ticks, per_day = self.ticks
+        moved = pl.Series(ticks + days * per_day).set(pl.Series(~self.present), None)
+        physical = self.series.to_physical().dtype
+        return Column(moved.cast(physical).cast(self.dtype).alias(self.name))
+
+    @property
     def ends(self) -> tuple[float, float] | None:
         """The smallest and the largest number, or None. Infinite numbers are refused."""
         if self.is_coded:
@@ -182,7 +204,7 @@ class Column:
         inside = self.numbers.values[self.present]
         return (float(inside.min()), float(inside.max())) if len(inside) else None
 
-    @cached_property
+    @property
     def present(self) -> Flags:
         """Which rows have a value."""
         if not self.missing_count:

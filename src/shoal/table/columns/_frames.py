@@ -22,9 +22,9 @@ _OTHER_PLAIN = (pl.Boolean, pl.String, pl.Categorical, pl.Enum, pl.Null)
 _WRITE = "Use sh.Table(pl.DataFrame(...), roles), with a name for each column"
 
 # 0001-01-01 and 9999-12-31, in days since 1970
-_CALENDAR = (-719_162, 2_932_896)
+DAYS_OF_CALENDAR: Final = (-719_162, 2_932_896)
 _MOST_DAYS = 100_000_000
-_PER_DAY = {"ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
+PER_DAY = {"ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 
 Kind = Literal["integer", "float", "boolean", "text", "date", "datetime", "time", "duration"]
 #: The kinds of numbers, and all kinds that measure something and so have an order.
@@ -229,16 +229,16 @@ def _normalise(data: pl.DataFrame) -> pl.DataFrame:
 def refuse_beyond_calendar(column: pl.Series) -> None:
     """InputError for dates outside of the years 1 to 9999 and for extremely long durations."""
     dtype, bare = column.dtype, column.alias("")
-    first, last = _CALENDAR
+    first, last = DAYS_OF_CALENDAR
     limit = "dates beyond the years 1 to 9999"
     if isinstance(dtype, pl.Date):
         days = bare.to_physical()
     elif isinstance(dtype, pl.Datetime):
-        days = bare.to_physical() // _PER_DAY[dtype.time_unit]
+        days = bare.to_physical() // PER_DAY[dtype.time_unit]
         if dtype.time_zone not in (None, "UTC"):
             first, last = first + 1, last - 1  # a zone may be a day ahead or behind
     elif isinstance(dtype, pl.Duration):
-        days = bare.to_physical() // _PER_DAY[dtype.time_unit]
+        days = bare.to_physical() // PER_DAY[dtype.time_unit]
         first, last = -_MOST_DAYS, _MOST_DAYS
         limit = f"durations beyond {_MOST_DAYS:,} days"
     else:

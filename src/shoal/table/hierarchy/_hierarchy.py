@@ -312,7 +312,10 @@ class Hierarchy(Helpful):
             f"{len(step) + 1:,} intervals" if kind == "edges" else _LEVELS[kind].format(step)
             for step in steps[: len(inner)]
         ]
-        return ["the value itself", *words]
+        return [
+            "the value itself",
+            *(word.replace("first 1 characters", "first character") for word in words),
+        ]
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Hierarchy) and self._rule == other._rule

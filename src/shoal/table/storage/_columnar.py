@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from pathlib import Path
 from typing import Any, Final
 from uuid import UUID
@@ -22,8 +22,8 @@ _LABELS: Final = (b"label", b"description", b"comment")
 _UNNAMED_INDEX: Final = re.compile(r"__index_level_\d+__")
 
 
-def read_parquet(path: Path) -> list[Fields]:
-    """Read a Parquet file without an unnamed index of pandas."""
+def read_parquet(path: Path, without: Container[str] = ()) -> list[Fields]:
+    """Read a Parquet file ``without`` some columns and an unnamed index of pandas."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -31,9 +31,10 @@ def read_parquet(path: Path) -> list[Fields]:
         with pq.ParquetFile(path) as file:
             schema, repeating = file.schema_arrow, _in_dictionaries(file)
         check_names(schema.names, f"'{path}'")
-        names = [name for name in schema.names if name not in _unnamed_indexes(schema)]
+        indexes = _unnamed_indexes(schema)
+        names = [name for name in schema.names if name not in indexes and name not in without]
         found = _from_dictionaries(path, [name for name in repeating if name in names])
-        others = [place for place, name in enumerate(schema.names) if name not in found]
+        others = [schema.names.index(name) for name in names if name not in found]
         if others:
             # decoded by polars, because going through Arrow would hold text twice
             frame = pl.read_parquet(path, columns=others, glob=False, hive_partitioning=False)
@@ -93,19 +94,18 @@ def _from_dictionaries(path: Path, names: Sequence[str]) -> dict[str, Fields]:
 
     if not names:
         return {}
-    with pq.ParquetFile(path, read_dictionary=list(names)) as file:
-        table = file.read(columns=list(names))
     found = {}
-    for name in names:
-        column = table[name].unify_dictionaries()
-        column.validate(full=True)
-        # with polars, because Arrow's function for this imports pandas
-        texts = pl.Series(name, column.chunk(0).dictionary, dtype=pl.String)
-        labels = pl.concat([pl.Series(chunk.indices) for chunk in column.chunks])
-        if labels.null_count():
-            labels = labels.fill_null(len(texts))
-            texts = pl.concat([texts, pl.Series(name, [None], pl.String)])
-        found[name] = Fields(texts, labels.to_numpy())
+    with pq.ParquetFile(path, read_dictionary=list(names)) as file:
+        for name in names:  # one at a time, as a column takes less memory once it is read
+            column = file.read(columns=[name])[name].unify_dictionaries()
+            column.validate(full=True)
+            # with polars, because Arrow's function for this imports pandas
+            texts = pl.Series(name, column.chunk(0).dictionary, dtype=pl.String)
+            labels = pl.concat([pl.Series(chunk.indices) for chunk in column.chunks])
+            if labels.null_count():
+                labels = labels.fill_null(len(texts))
+                texts = pl.concat([texts, pl.Series(name, [None], pl.String)])
+            found[name] = Fields(texts, labels.to_numpy())
     return found
 
 

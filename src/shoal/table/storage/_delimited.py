@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
 import polars as pl
+import polars.selectors as cs
 
 from shoal.errors import ReadError, quoted
 from shoal.table.columns._column import Column
@@ -89,36 +91,56 @@ class TextFile:
 
     def fields(self, missing_values: Sequence[str] = ()) -> list[Fields]:
         """The columns of the file, unchanged and named by their positions."""
-        source: Path | bytes
-        if self.shape.blank_lines:
-            source = without_blank_lines(self.text, self.shape)
-        elif self.text.whole:
-            source = self.path
-        else:
-            source = bytes(self.text.content)
-        frame = self._parsed(source, [value for value in missing_values if value])
-        if frame is None or frame.height != self.shape.records:
+        types, missing = self._types(), [value for value in missing_values if value]
+        # polars forgets the codes of categories as soon as no column uses them
+        known = [pl.Series([], dtype=dtype) for dtype in types]
+        parts: list[pl.DataFrame] = []
+        for source in self._parts():
+            part = self._parsed(source, types, missing, header=not parts)
+            if part is None:
+                break
+            parts.append(part)
+        frame = pl.concat(parts, how="vertical_relaxed") if parts else pl.DataFrame()
+        if frame.height != self.shape.records or frame.width != len(types):
             raise ReadError(
                 f"'{self.path}' cannot be parsed as delimited text. Check its format and delimiter."
             )
-        numbers = frame.select(pl.all().to_physical())  # at once, as there may be many columns
-        return [Fields.of(*column) for column in zip(frame, numbers, strict=True)]
+        del parts
+        return [Fields.of(*column) for column in zip(frame, known, strict=True)]
 
-    def _parsed(self, source: Path | bytes, missing_values: list[str]) -> pl.DataFrame | None:
-        """All columns as text, or None if polars fails; its messages quote cells."""
+    def _parts(self) -> Iterator[bytes]:
+        """The text in parts of whole records, so that parsing takes little memory."""
+        if self.shape.blank_lines:
+            yield without_blank_lines(self.text, self.shape)
+            return
+        content = self.text.content
+        for start, end in pairwise([*self.shape.parts, len(content)]):
+            yield bytes(content[start:end])
+            self.text.let_go(end)
+
+    def _parsed(
+        self, source: bytes, types: list[pl.DataType], missing_values: list[str], *, header: bool
+    ) -> pl.DataFrame | None:
+        """All columns, categories as codes; None if polars fails: its messages quote cells."""
         try:
-            return pl.read_csv(
+            frame = pl.read_csv(
                 source,
+                has_header=header,
                 separator=self.shape.delimiter,
                 quote_char='"' if self.shape.quoted else None,
                 # positions, because names may repeat, and polars reads ^a$ as a pattern
                 new_columns=[str(at) for at in range(len(self.names))],
-                schema_overrides=self._types(),
+                schema_overrides=types,
                 null_values=missing_values or None,
                 glob=False,
             )
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
             return None
+        frame = frame.select(pl.all().to_physical())  # in one go: there may be many columns
+        if len(self.shape.parts) == 1:
+            return frame
+        largest = frame.select(cs.integer().max()).row(0, named=True)
+        return frame.cast({name: _narrowest(most) for name, most in largest.items()})
 
     def _types(self) -> list[pl.DataType]:
         """Separate categories for each column whose first texts repeat; text for the others."""
@@ -130,6 +152,12 @@ class TextFile:
             pl.Categorical(pl.Categories.random()) if repeats else pl.String()
             for repeats in few[: len(self.names)]
         ]
+
+
+def _narrowest(most: int | None) -> pl.DataType:
+    small, middle = 1 << 8, 1 << 16
+    most = most or 0
+    return pl.UInt8() if most < small else pl.UInt16() if most < middle else pl.UInt32()
 
 
 def read_delimited(

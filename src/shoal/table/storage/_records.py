@@ -26,6 +26,7 @@ from shoal.table.storage._text import Text
 
 _CHUNK: Final = 1 << 20  # stays in the cache while it is checked in several ways
 _SAMPLE: Final = 1 << 16
+_PART: Final = 1 << 25
 _QUOTE, _NEWLINE, _RETURN = b'"\n\r'
 
 Positions = Integers
@@ -41,6 +42,8 @@ class Shape:
     records: int
     blank_lines: int
     sha256: str | None
+    #: Where stretches of whole records begin.
+    parts: list[int]
 
 
 def shape_of(text: Text, *, delimiter: str | None, likely: str = ",") -> Shape:
@@ -51,7 +54,12 @@ def shape_of(text: Text, *, delimiter: str | None, likely: str = ",") -> Shape:
     digest = hashlib.sha256() if text.whole else None
     names: list[str] = []
     records = blank = 0
+    parts = [0]
     for piece, start in scan.pieces():
+        if start - parts[-1] >= _PART and len(names) > 1:
+            # not for a single column: polars skips an empty line at the start of a part
+            parts.append(start)
+            text.let_go(start)
         if digest is not None:
             digest.update(piece)
         text.check(piece, start)
@@ -63,9 +71,9 @@ def shape_of(text: Text, *, delimiter: str | None, likely: str = ",") -> Shape:
             count = len(block.ends) - len(empty)
             blank += len(empty)
         records += count
-    text.let_go()
+    text.let_go(len(text.content))
     made = None if digest is None else digest.hexdigest()
-    return Shape(delimiter, bool(scan.quoted), names, records - 1, blank, made)
+    return Shape(delimiter, bool(scan.quoted), names, records - 1, blank, made, parts)
 
 
 def check_delimiter(delimiter: str | None) -> None:

@@ -70,10 +70,10 @@ class Text:
         self.check(content)
         return content.decode()
 
-    def let_go(self) -> None:
-        """Free the memory of the file's pages; they can be read again."""
+    def let_go(self, end: int) -> None:
+        """Free the memory of the file's pages up to a position; they can be read again."""
         if isinstance(self.content, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
-            self.content.madvise(mmap.MADV_DONTNEED)
+            self.content.madvise(mmap.MADV_DONTNEED, 0, end)
 
     def line(self, position: int) -> int:
         """The line of the file at a position."""

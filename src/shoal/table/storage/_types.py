@@ -174,14 +174,18 @@ class Fields:
             self.counts = counts_of(self.labels, len(texts))
 
     @classmethod
-    def of(cls, cells: pl.Series, labels: pl.Series) -> Fields:
-        """The fields of a column from a reader; labels are the physical values of categories."""
-        if not isinstance(cells.dtype, pl.Categorical):
+    def of(cls, cells: pl.Series, known: pl.Series) -> Fields:
+        """The fields of a column from a reader: texts, or codes of the categories of ``known``."""
+        if not isinstance(known.dtype, pl.Categorical):
             return cls(cells)
-        texts = cells.dtype.categories.to_series()
+        texts = known.dtype.categories.to_series()
+        largest: Any = cells.max()
+        if largest is not None and largest >= len(texts):
+            raise RuntimeError("a code has no category")
         if cells.null_count():
-            texts, labels = texts.extend_constant(None, 1), labels.fill_null(len(texts))
-        fields = cls(texts.alias(cells.name), labels.to_numpy())
+            cells = cells.cast(pl.UInt32).fill_null(len(texts))
+            texts = texts.extend_constant(None, 1)
+        fields = cls(texts.alias(cells.name), cells.to_numpy())
         assert fields.counts is not None
         unused = fields.counts == 0
         if unused.any():  # from a piece that was parsed twice

@@ -165,7 +165,7 @@ def undeclared_identifiers(columns: Mapping[str, Column], roles: Roles) -> dict[
                 found[name] = str(evidence)
             elif is_person_key(column) and column.codes.count > 1:
                 found[name] = "named like the key of a person"
-        if role not in ("identifiers", "insensitive", "unit", "household"):
+        if role not in ("identifiers", "insensitive", "unit", "household", "drop"):
             copied = _copied_identifier(columns, roles, column)
             if copied is not None:
                 found[name] = f"a copy of the identifier '{copied}'"
@@ -174,7 +174,7 @@ def undeclared_identifiers(columns: Mapping[str, Column], roles: Roles) -> dict[
 
 def _copied_identifier(columns: Mapping[str, Column], roles: Roles, column: Column) -> str | None:
     """The identifier that has the same value as a column in most rows, or None."""
-    withheld = [columns[name] for name in roles.withheld]
+    withheld = [columns[name] for name in roles.naming]
     for other in withheld:
         types = {column.dtype, other.dtype}
         numbers = all(dtype.is_numeric() for dtype in types)

@@ -54,7 +54,6 @@ def k_curve(
     plan = suggest_plan(table).plan if plan is None else plan
     with_k(plan, 2)  # raises if there is no k to vary
     table, _ = some_persons(table.with_roles(plan.roles_for(table)))
-    bare = table.drop(table.roles.withheld)
     found, reason = [], None
     for done, k in enumerate(ks):
         if progress:
@@ -62,7 +61,7 @@ def k_curve(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
-                masked, _ = with_k(plan, k).apply(bare)
+                masked, _ = with_k(plan, k).mask(table)
                 risk = marketer_risk(masked).value
                 loss = normalized_certainty_penalty(table, masked).value
             except ShoalError as cause:  # the table is too small for it

@@ -24,7 +24,9 @@ _CALENDAR: Final = {
 def what_is_left(original: Table, masked: Table) -> dict[str, str]:
     """What a reader of the release still has of each original column that may be released."""
     names = [name for name in original.columns if name not in original.roles.withheld]
-    return {name: _left(original, masked, name) for name in names}
+    named = [name for name in original.roles.naming if name in masked.columns]
+    left = {name: _left(original, masked, name) for name in names}
+    return left | dict.fromkeys(named, "pseudonyms")
 
 
 def _left(original: Table, masked: Table, name: str) -> str:
@@ -91,6 +93,7 @@ def _cut(labels: list[str]) -> str | None:
 
 
 def _calendar(labels: list[str]) -> str | None:
+    labels = [label for label in labels if not label.startswith("<")]  # all earlier ones
     for pattern, unit in _CALENDAR.items():
         if labels and all(re.fullmatch(pattern, label) for label in labels):
             return unit

@@ -54,11 +54,12 @@ class PlanSuggestion(Helpful):
         """The proposed hierarchy of each quasi-identifier, whether the method needs it or not."""
         return self._hierarchies
 
-    def to_toml(self, files: Mapping[str, str] | None = None) -> str:
+    def to_toml(self, files: Mapping[str, str] | None = None, *, missing_because: str = "") -> str:
         """The plan as a file to edit, with every line and every choice explained.
 
         ``files`` maps columns to the paths of hierarchies that list values of the table. A
-        hierarchy without a path is written into the plan itself.
+        hierarchy without a path is written into the plan itself. ``missing_because`` explains the
+        texts that were read as missing.
         """
         from jinja2 import Environment
 
@@ -81,6 +82,7 @@ class PlanSuggestion(Helpful):
             read=[assignment(name, value) for name, value in self._read.items()],
             columns=self._kinds,
             missing=self._missing(),
+            missing_because=missing_because,
             k=self.k,
         )
 

@@ -94,7 +94,7 @@ def complete_files(folder: Path, *, private: bool = True) -> Iterator[Path]:
             _flush(place)
 
 
-def write_private(path: Path, content: bytes) -> None:
+def write_private(path: Path, content: bytes | memoryview) -> None:
     """Write a file that only its owner can ever read."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "wb") as file:

@@ -263,6 +263,7 @@ def public_facts(release: Release, written: Mapping[str, Any]) -> dict[str, Any]
             ],
         },
         "identifiers_removed": len(release.removed_identifiers),
+        **({"columns_dropped": len(dropped)} if (dropped := release.dropped) else {}),
         "records_removed": crowded_total(
             [step.removed for step in release.steps], [step.losing for step in release.steps]
         ),
@@ -333,7 +334,7 @@ def _write_private(
             **{f"source_{i}": e.source for i, e in enumerate(masked.exchanges)},
         },
     )
-    records = content.getvalue()
+    records = content.getbuffer()
     write_private(folder / "records.parquet", records)
     sampling = _write_sampling(masked.sampling, folder / SAMPLING_FILE)
     unchanged = release.after.measurements.get("unchanged_records")

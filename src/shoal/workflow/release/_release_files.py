@@ -271,8 +271,8 @@ class Audit:
 
     @cached_property
     def records(self) -> dict[str, npt.NDArray[Any]]:
-        """For each released row: its row key, class and risk, and what swaps did to it."""
-        return read_records(self.folder / "records.parquet")
+        """For each released row: its row key and class size, and what swaps did to it."""
+        return read_records(self.folder / "records.parquet", without=("class", "prosecutor_risk"))
 
     @property
     def reading(self) -> ReadOptions | None:

@@ -226,6 +226,7 @@ FACTS: Final = {
         "columns": [_COLUMN, MOST_COLUMNS],
     },
     "identifiers_removed": _count,
+    "columns_dropped?": _count,
     "records_removed": _public_count,
     "methods": [_METHOD],
     "claims": [_CLAIM, MOST_CLAIMS],

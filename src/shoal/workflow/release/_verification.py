@@ -17,6 +17,8 @@ AUTHENTICITY = "audit belongs to this release"
 SIGNATURE = "signature"
 
 T = TypeVar("T")
+#: Whether a check passed (None: it could not be made), and what there is to say.
+Outcome = tuple[bool | None, str]
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,9 @@ import numpy.typing as npt
 from shoal.errors import InputError, quoted
 from shoal.table import DELIMITER_OF, ReleasedFile, Roles, Table
 from shoal.workflow._leaks import swapping_of
+from shoal.workflow._plan import pseudonymized_by
 from shoal.workflow._require import discover_all_measures
+from shoal.workflow.release._identities import same_pseudonyms, same_shifts, steps_of
 from shoal.workflow.release._release import PUBLIC_MEASURES, SAMPLING_FILE
 from shoal.workflow.release._release_files import (
     Audit,
@@ -39,11 +41,10 @@ from shoal.workflow.release._verification import (
     SIGNATURE,
     Check,
     Checks,
+    Outcome,
     Verification,
     clean,
 )
-
-Outcome = tuple[bool | None, str]
 
 PLAIN = "plain files"
 UNCHECKED = "only the private half shows whether a claim was removed or weakened"
@@ -212,17 +213,26 @@ def _audit_matches(place: Place, facts: Mapping[str, Any], audit: Audit) -> Outc
 
 def _disagreement(facts: Mapping[str, Any], said: Mapping[str, Any]) -> str:
     """What the two halves record differently; empty if they agree."""
-    roles = Roles.from_dict(said["roles"])
-    role_of = {name: role for role, name in reversed(roles.items())}  # the first that it has
+    roles, pseudonyms = Roles.from_dict(said["roles"]), pseudonymized_by(facts["methods"])
+    role_of: dict[str, str | None] = {name: role for role, name in reversed(roles.items())}
+    named_as_unit = bool(roles.unit_columns) and pseudonyms >= {*roles.unit_columns}
+    role_of |= {
+        name: None
+        for name in pseudonyms & {*roles.naming}
+        if not (named_as_unit and name in roles.unit_columns)
+    }
+    removed = [name for name in roles.naming if name not in pseudonyms]
+    unit = said["plan"].get("pseudonyms", False) or named_as_unit
     columns = {column["name"]: column["role"] for column in facts["data"]["columns"]}
     named = [columns.pop(name) for name, role in list(columns.items()) if role == "unit"]
     pairs = {
         "requirements": (len(said["requirements"]), len(facts["claims"])),
         "steps": (len(said["steps"]), len(facts["methods"])),
         "identifiers": (len(said["identifiers"]), facts["identifiers_removed"]),
-        "identifiers in its roles": (sorted(said["identifiers"]), sorted(roles.withheld)),
+        "identifiers in its roles": (sorted(said["identifiers"]), sorted(removed)),
+        "columns to drop": (len(roles.drop), facts.get("columns_dropped", 0)),
         "roles": ({name: role_of.get(name) for name in columns}, columns),
-        "pseudonyms": (said["plan"].get("pseudonyms", False), bool(named)),
+        "pseudonyms": (unit, bool(named)),
     }
     return next((what for what, (one, other) in pairs.items() if one != other), "")
 
@@ -328,6 +338,10 @@ def _paired(
             checks.run("whose rows they are", lambda: _same_persons(masked, pair[1]))
         checks.run("records left unmasked", lambda: _same_unchanged(audit, *pair))
         checks.run("columns left as they were", lambda: _same_untouched(facts, audit, *pair))
+        if steps_of(facts, "pseudonymize"):
+            checks.run("pseudonyms", lambda: same_pseudonyms(facts, *pair))
+        if steps_of(facts, "shift_dates"):
+            checks.run("shifted dates", lambda: same_shifts(facts, *pair))
         if facts["swapping"] is not None:
             checks.run("attacks on the swap", lambda: _same_attacks(facts["swapping"], *pair))
     return pair

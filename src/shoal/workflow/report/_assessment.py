@@ -15,17 +15,12 @@ from shoal.workflow.report._render import render
 from shoal.workflow.report._scales import marks_of, violin
 
 if TYPE_CHECKING:
-    from shoal.workflow._assessment import Assessment, CostOfK
+    from shoal.workflow._assessment import Assessment
 
 
 def assessment_page(assessment: Assessment) -> str:
     """All facts of an assessment as one HTML file that loads nothing; not for the public."""
     return render("assessment.html.j2", **_facts(assessment))
-
-
-def plans_page(points: Sequence[CostOfK], chosen: CostOfK) -> str:
-    """Plans with several k, by the detail they lose and the risk they leave; one is chosen."""
-    return render("plans.html.j2", points=points, chosen=chosen)
 
 
 def assessment_fragment(assessment: Assessment) -> str:

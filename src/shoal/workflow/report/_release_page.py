@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from shoal.notebook import clean
+from shoal.workflow._plan import pseudonymized_by
 from shoal.workflow._require import Claim, Limit
 from shoal.workflow.release._crowds import share_step
 from shoal.workflow.release._profile import Bar, ColumnProfile
@@ -47,7 +48,9 @@ def release_page(release: Release, facts: Mapping[str, Any]) -> str:
         histogram=_figures.histogram,
         query=None if unowned else _counting_query(roles.quasi_identifiers, unit),
         unowned=unowned,
-        pseudonym=next(iter(unit), None),
+        pseudonym=next(iter(unit), None) if release.plan.pseudonyms else None,
+        named=sorted(pseudonymized_by(facts["methods"])),
+        lasting=any(step["facts"].get("lasting") for step in facts["methods"]),
         **_facts_of_cautions(release, facts["methods"], facts["claims"]),
     )
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal.notebook import number as number
+from shoal.parameters import parameters_of
 
 SPACE = "\u00a0"  # keeps a number and its unit on one line
 WORDS = tomllib.loads(Path(__file__).with_name("words.toml").read_text(encoding="utf-8"))
@@ -58,8 +59,11 @@ def step_in_words(method: str, parameters: Mapping[str, Any]) -> str:
         rule = public[0] if public else str(parameters.get("target", "cells"))
     else:
         sentences, rule = WORDS["steps"], method
+        if method == "top_bottom_code" and "fence" not in parameters:
+            ends = [f"{n} {number(parameters[n])}" for n in ("bottom", "top") if n in parameters]
+            return str(sentences["limits"].format(", ".join(ends)))
     try:
-        return str(sentences[rule].format_map(_shown(parameters)))
+        return str(sentences[rule].format_map(_shown({**_defaults(method), **parameters})))
     except KeyError:  # words.toml has no sentence for this method
         return _other_step_in_words(method, parameters)
 
@@ -87,6 +91,15 @@ def suppressed_in_words(facts: Mapping[str, Any]) -> str:
         "Records whose crowd stayed too small are in the release with * in every generalized "
         f"column, and their sensitive values were {secrets}. Together they form one crowd."
     )
+
+
+def _defaults(method: str) -> dict[str, Any]:
+    """What a step does where its plan does not say."""
+    from shoal.masking import discover_maskers
+
+    known = discover_maskers().get(method)
+    declared = () if known is None else parameters_of(known)
+    return {p.name: p.default for p in declared if p.default is not None and not p.private}
 
 
 def _other_step_in_words(method: str, parameters: Mapping[str, Any]) -> str:

@@ -9,7 +9,7 @@ from typing import Any, Final
 import tomlkit
 
 from shoal.app.studio._pages import Form
-from shoal.app.studio.planning._methods import docstring_of, fitting, released
+from shoal.app.studio.planning._methods import docstring_of, fitting, nameable
 from shoal.errors import InputError
 from shoal.masking.generalization._hierarchies import Hierarchies, Levels
 from shoal.masking.grouping._group_models import PrivacyModels
@@ -142,10 +142,10 @@ def _choices(declaring: Any, parameter: Parameter, place: Place) -> tuple[str, .
     if isinstance(parameter.constraint, OneOf):
         return parameter.constraint.choices
     if isinstance(parameter.constraint, ColumnNames):
-        return tuple(fitting(declaring, place.table, released(place.table)))
+        return tuple(fitting(declaring, place.table, nameable(declaring, place.table)))
     if isinstance(parameter.constraint, OneColumn):
         is_model = isinstance(declaring, type) and issubclass(declaring, PrivacyModel)
-        return place.table.roles.sensitive if is_model else tuple(released(place.table))
+        return place.table.roles.sensitive if is_model else tuple(nameable(declaring, place.table))
     return ()
 
 

@@ -63,10 +63,12 @@ def methods_for(table: Table) -> list[Method]:
 
 def _unfit(cls: type[Masker], table: Table) -> str | None:
     needs, roles = said_of(cls.method)["needs"], table.roles
+    if cls.names_identifiers and not roles.naming:
+        return "It needs an identifier or a unit, and none is declared."
     if "sensitive" in needs and not roles.sensitive:
         return "It needs a sensitive column, but none is declared."
     kinds = getattr(cls, "kinds", None)
-    if kinds is not None and not fitting(cls, table, released(table)):
+    if kinds is not None and not fitting(cls, table, nameable(cls, table)):
         return f"It needs columns of {' or '.join(_PLAIN[kind] for kind in kinds)}; there are none."
     if kinds is None and "quasi_identifiers" in needs and not roles.quasi_identifiers:
         return "It needs quasi-identifiers, but none is declared."
@@ -78,12 +80,16 @@ _PLAIN: Final = {
     "float": "numbers with decimals",
     "text": "texts",
     "boolean": "yes and no",
+    "date": "dates",
+    "datetime": "times with a date",
 }
 
 
-def released(table: Table) -> list[str]:
-    """The columns that a step may name."""
-    return [name for name in table.columns if name not in table.roles.withheld]
+def nameable(cls: type, table: Table) -> list[str]:
+    """The columns that a step of a method may name; identifiers only where it is for them."""
+    roles = table.roles
+    kept = roles.drop if getattr(cls, "names_identifiers", False) else roles.withheld
+    return [name for name in table.columns if name not in kept]
 
 
 def fitting(cls: type[Masker], table: Table, columns: list[str]) -> list[str]:
@@ -94,9 +100,11 @@ def fitting(cls: type[Masker], table: Table, columns: list[str]) -> list[str]:
 
 def _other_columns(cls: type[Masker], table: Table) -> list[str]:
     """The columns that a new step must name, if no quasi-identifier fits it."""
+    if cls.names_identifiers:
+        return list(table.roles.unit_columns or table.roles.naming[:1])
     if getattr(cls, "kinds", None) is None or fitting(cls, table, table.chosen(None)):
         return []
-    return fitting(cls, table, released(table))
+    return fitting(cls, table, nameable(cls, table))
 
 
 def touched_by(step: Masker, table: Table) -> tuple[list[str], str]:
@@ -107,7 +115,10 @@ def touched_by(step: Masker, table: Table) -> tuple[list[str], str]:
         return list(table.roles.sensitive), "Only sensitive values change."
     if step.method == "suppress" and not _blanks_cells(step):
         return [], "Whole records are removed; no cell changes."
-    named = table.chosen(getattr(step, "columns", None))
+    given = getattr(step, "columns", None)
+    named = table.chosen(given)
+    if given is None and step.method == "shift_dates":
+        named = fitting(type(step), table, nameable(type(step), table))
     fit = fitting(type(step), table, named)
     left = [name for name in named if name not in fit]
     kinds = " or ".join(_PLAIN.get(kind, kind) for kind in getattr(type(step), "kinds", ()))

@@ -218,7 +218,7 @@ def _whose(studio: Studio, form: Form, request: Request) -> str:
             plan["roles"] = tomlkit.table()
         roles = plan["roles"]
         if unit != "row":
-            for role in ("identifiers", "quasi_identifiers", "sensitive", "insensitive"):
+            for role in ("identifiers", "quasi_identifiers", "sensitive", "insensitive", "drop"):
                 left = [name for name in roles.get(role, []) if name not in columns]
                 set_in(roles, [role], left or None)
         set_in(roles, ["unit"], unit)

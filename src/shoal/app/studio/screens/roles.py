@@ -22,7 +22,7 @@ from shoal.errors import InputError, RolesError
 from shoal.table import Roles
 from shoal.table.suggestion._role_suggestion import ColumnFacts
 
-_LISTS: Final = ("identifiers", "quasi_identifiers", "sensitive", "insensitive")
+_LISTS: Final = ("identifiers", "quasi_identifiers", "sensitive", "insensitive", "drop")
 _SINGLES: Final = ("weight", "target")
 _BOTH: Final = "sensitive_target"
 _PARTS: Final = {_BOTH: ("sensitive", "target")}
@@ -33,6 +33,7 @@ CHOICES: Final = {
     "quasi_identifiers": ("quasi-identifier", "others may know it; it is masked"),
     "sensitive": ("sensitive", "what nobody may learn about a person"),
     "insensitive": ("release unchanged", "does not help to find a person"),
+    "drop": ("leave out", "it is never released, whatever it holds"),
     "weight": ("sampling weight", "how many people a row stands for; one column"),
     "target": ("target", "what models predict; one column"),
     _BOTH: ("target and sensitive", "what models predict and nobody may learn"),

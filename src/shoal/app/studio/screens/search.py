@@ -19,7 +19,6 @@ from shoal.app.studio._pages import Form, Mark, Room, Studio, action, page, show
 from shoal.app.studio.planning import _edits as edits
 from shoal.app.studio.planning._beginnings import hierarchies_in_plan
 from shoal.app.studio.planning._fields import number_in
-from shoal.app.studio.planning._front import TRIED, front_of
 from shoal.app.studio.planning._levels import (
     ask_of,
     cells_of,
@@ -28,8 +27,10 @@ from shoal.app.studio.planning._levels import (
     view_of,
 )
 from shoal.app.studio.screens.plan import place_of
+from shoal.app.studio.tasks.tune import TRIED
 from shoal.errors import InputError, MissingExtra, ShoalError
 from shoal.parameters import Constraint, Integer, Real
+from shoal.study.figures import front_of
 from shoal.study.tuning import utility_title
 from shoal.workflow import Plan, discover_all_measures
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, Final
 
 from shoal.app.studio._jobs import write_json
 from shoal.app.studio._work import Task
-from shoal.app.studio.planning._front import TRIED
 from shoal.study.tuning import Tried, tune
 
+#: Where a search keeps the plans that it tried.
+TRIED: Final = "tried.json"
 _STORE: Final = "store"
 _SEARCH: Final = 0.9  # the share of the time spent on trying plans; the rest confirms the best
 
@@ -49,12 +49,4 @@ def run(task: Task) -> dict[str, Any]:
 
 
 def _facts(one: Tried) -> dict[str, Any]:
-    return one.to_dict() | {
-        "family": one.family,
-        "steps": [dict(step) for step in one.steps],
-        "interval": one.risk_interval and [*map(_finite, one.risk_interval)],
-    }
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
+    return one.to_spot() | {"steps": [dict(step) for step in one.steps]}

@@ -87,15 +87,18 @@ class MixedColumn:
         return dataclasses.asdict(self)
 
     @property
+    def fact(self) -> str:
+        """What the values are, without a full stop."""
+        count = len(self.signs) + self.others
+        texts = "is one text" if count == 1 else f"are {count} different texts"
+        share = _percent(self.share)
+        return f"{share} of the values of '{self.name}' are {self.kind}; the rest {texts}"
+
+    @property
     def question(self) -> str:
         """The question for someone who knows the data."""
-        count = len(self.signs) + self.others
-        texts = "one text" if count == 1 else f"{count} different texts"
-        means = "Does it mean" if count == 1 else "Do they mean"
-        return (
-            f"{_percent(self.share)} of the values of '{self.name}' are {self.kind}; the rest "
-            f"{'is' if count == 1 else 'are'} {texts}. {means} a missing value?"
-        )
+        means = "Does it mean" if len(self.signs) + self.others == 1 else "Do they mean"
+        return f"{self.fact}. {means} a missing value?"
 
     @property
     def sentence(self) -> str:

@@ -1,17 +1,23 @@
-"""The picture of all tried plans by risk and utility: its geometry."""
+"""Plans by risk and utility: the one picture of tuning, of the demo and of the studio.
+
+The templates of the reports draw it as SVG, so it needs no further package.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
+from shoal.study._statistics import pareto_front
+from shoal.study.figures._style import COLOURS
 from shoal.workflow.report._figures import Tick
+from shoal.workflow.report._render import render
 
-#: The file in which a search keeps the plans that it tried.
-TRIED: Final = "tried.json"
 LEFT, TOP, RIGHT, BASE = 52.0, 16.0, 624.0, 352.0
+FRONT_COLUMNS = ("label", "family", "risk", "utility", "on_front")
+_NUMBERED = 12  # plans of the front that the legend names
 
 
 @dataclass(frozen=True)
@@ -20,6 +26,7 @@ class Spot:
 
     number: int
     label: str
+    family: str
     risk: float
     utility: float
     x: float
@@ -59,6 +66,27 @@ class Front:
         return path + "".join(f"H{spot.x:.1f}V{spot.y:.1f}" for spot in line[1:])
 
     @property
+    def rows(self) -> list[tuple[Any, ...]]:
+        """The numbers in the picture, by ``FRONT_COLUMNS``."""
+        return [(s.label, s.family, s.risk, s.utility, s.on_front) for s in self.spots]
+
+    @property
+    def numbered(self) -> list[Spot]:
+        """The plans of the front that the legend names, the least risk first."""
+        return sorted((s for s in self.spots if s.on_front), key=lambda s: s.risk)[:_NUMBERED]
+
+    @property
+    def colours(self) -> dict[str, str]:
+        """A color for each family, in the order of their first appearance."""
+        names = dict.fromkeys(spot.family for spot in self.spots)
+        return {name: COLOURS[place % len(COLOURS)] for place, name in enumerate(names)}
+
+    @property
+    def has_limit(self) -> bool:
+        """Whether a limit of risk lies inside of the picture."""
+        return self.max_risk < self.risks[1]
+
+    @property
     def within(self) -> int:
         return sum(spot.allowed for spot in self.spots)
 
@@ -67,8 +95,6 @@ def front_of(
     tried: Sequence[Mapping[str, Any]], max_risk: float | None, min_utility: float | None
 ) -> Front:
     """The picture of the plans tried so far, with two limits."""
-    from shoal.study._statistics import pareto_front
-
     known = [
         (number, one)
         for number, one in enumerate(tried)
@@ -85,6 +111,7 @@ def front_of(
         Spot(
             number,
             one["plan"],
+            one.get("family", ""),
             one["risk"],
             one["utility"],
             _between(one["risk"], risks, LEFT, RIGHT),
@@ -103,6 +130,12 @@ def front_of(
         tuple(Tick(_between(v, risks, LEFT, RIGHT), f"{v:.3g}") for v in _ticks(risks)),
         tuple(Tick(_between(v, utilities, BASE, TOP), f"{v:.3g}") for v in _ticks(utilities)),
     )
+
+
+def plans_svg(front: Front, *, risk: str, utility: str, chosen: str | None = None) -> str:
+    """The picture as a file of its own; ``risk`` and ``utility`` are the titles of the axes."""
+    titles = {"risk_title": risk, "utility_title": utility}
+    return render("front.svg.j2", front=front, chosen=chosen, **titles).strip()
 
 
 def _upper(one: Mapping[str, Any]) -> float:

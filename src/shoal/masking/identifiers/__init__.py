@@ -1,0 +1,1 @@
+"""Pseudonyms: secret names for identifiers, their shapes, and the keys that they are made with."""

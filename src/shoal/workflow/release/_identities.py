@@ -1,0 +1,160 @@
+"""Checks of pseudonyms and shifted dates against the original, by other code than made them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from shoal.errors import quoted
+from shoal.kernels.arrays import Integers
+from shoal.table import Table
+from shoal.workflow.release._verification import Outcome
+
+#: A value this long, and with a digit, is in another column only where it was copied.
+_LONG: Final = 6
+_LATER: Final = "other steps changed these columns as well"
+
+
+def steps_of(facts: Mapping[str, Any], method: str) -> list[Mapping[str, Any]]:
+    """The steps of a release that have one method."""
+    return [step for step in facts["methods"] if step["method"] == method]
+
+
+def _alone(facts: Mapping[str, Any], masked: Table, method: str) -> list[tuple[Any, list[str]]]:
+    """The steps of a method, with the released columns that no other step touched."""
+    found = []
+    for number, step in enumerate(facts["methods"]):
+        others = [one for at, one in enumerate(facts["methods"]) if at != number]
+        again = {name for one in others for name in one["columns"]}
+        names = [n for n in step["columns"] if n in masked.columns and n not in again]
+        if step["method"] == method and names:
+            found.append((step, names))
+    return found
+
+
+# -- pseudonyms
+
+
+def same_pseudonyms(facts: Mapping[str, Any], original: Table, masked: Table) -> Outcome:
+    """Whether pseudonyms and true values are one to one, and no true value is in the release."""
+    count, known = 0, set()
+    for step, names in _alone(facts, masked, "pseudonymize"):
+        pairs = {name: _pairs(original, masked, name) for name in names}
+        if not all(found is not None for found in pairs.values()):
+            return False, "a pseudonym is missing, or a missing value has one"
+        for name, found in pairs.items():
+            if not _is_one_to_one(found or set()):
+                return False, f"the pseudonyms of {quoted([name])} are not one to one"
+            if any(true == name for true, name in found or ()):
+                return False, f"{quoted([name])} has values that stayed as they were"
+            if step["parameters"].get("shape") != "format" and _shared(found or set()):
+                return False, f"{quoted([name])} has pseudonyms that are true values"
+            known |= {true for true, _ in found or ()}
+            count += len(found or ())
+        together = set().union(*(found or set() for found in pairs.values()))
+        if "shared_as" in step["parameters"] and not _is_one_to_one(together):
+            return False, f"the pseudonyms of {quoted(names)} do not agree"
+    if not count:
+        return None, _LATER
+    copied = _copied(facts, known, masked)
+    if copied:
+        return False, f"{quoted(copied)} has values of identifiers that were pseudonymized"
+    return True, f"{count:,} pseudonyms, one to one; no identifier is in the release"
+
+
+def _pairs(original: Table, masked: Table, name: str) -> set[tuple[str, str]] | None:
+    """Each true value with its pseudonym, as texts; None where one of the two is missing."""
+    rows = masked.rows_in(original)
+    there = masked.present(name)
+    if not np.array_equal(original.present(name)[rows], there):
+        return None
+    before, after = original.codes(name), masked.codes(name)
+    width = np.int64(after.count)
+    both = np.unique(before.codes[rows][there].astype(np.int64) * width + after.codes[there])
+    true, made = _plain(original, name), _plain(masked, name)
+    return {(true[one // width], made[one % width]) for one in both.tolist()}
+
+
+def _plain(table: Table, name: str) -> list[str]:
+    """The values as texts: a whole number is one text, whatever type it has."""
+    texts = table.codes(name).texts
+    if table.kind(name) != "float":
+        return texts
+    whole = (text.partition(".") for text in texts)
+    return [head if not tail.strip("0") else head + point + tail for head, point, tail in whole]
+
+
+def _is_one_to_one(pairs: set[tuple[str, str]]) -> bool:
+    return len(pairs) == len({true for true, _ in pairs}) == len({made for _, made in pairs})
+
+
+def _shared(pairs: set[tuple[str, str]]) -> set[str]:
+    return {true for true, _ in pairs} & {made for _, made in pairs}
+
+
+def _copied(facts: Mapping[str, Any], known: set[str], masked: Table) -> list[str]:
+    """Other columns of text with true values that are too long to be there by chance."""
+    named = {name for step in steps_of(facts, "pseudonymize") for name in step["columns"]}
+    long = {one for one in known if len(one) >= _LONG and any(char.isdigit() for char in one)}
+    return [
+        name
+        for name in masked.columns
+        if name not in named and masked.kind(name) == "text" and long & set(_plain(masked, name))
+    ]
+
+
+# -- shifted dates
+
+
+def same_shifts(facts: Mapping[str, Any], original: Table, masked: Table) -> Outcome:
+    """Whether each person has one shift of whole days, which is not 0, in all shifted columns.
+
+    Then the intervals between all dates of a person are what they were.
+    """
+    persons, checked = 0, 0
+    for step, names in _alone(facts, masked, "shift_dates"):
+        wrong, found = _wrong_shift(original, masked, names, step["parameters"])
+        if wrong:
+            return False, wrong
+        persons, checked = max(persons, found), checked + len(names)
+    if not checked:
+        return None, _LATER
+    return True, f"{persons:,} persons, each with one shift in {checked} columns; intervals kept"
+
+
+def _wrong_shift(
+    original: Table, masked: Table, names: Sequence[str], parameters: Mapping[str, Any]
+) -> tuple[str, int]:
+    """What is wrong with the shifts of some columns, and how many persons have one."""
+    rows = masked.rows_in(original)
+    owner, shift = [], []
+    for name in names:
+        (before, per_day), (after, also) = original.ticks(name), masked.ticks(name)
+        there = masked.present(name)
+        if per_day != also or not np.array_equal(original.present(name)[rows], there):
+            return f"{quoted([name])} has other missing dates, or another unit", 0
+        moved = (after - before[rows])[there]
+        if (moved % per_day).any():
+            return f"{quoted([name])} was not moved by whole days", 0
+        owner.append(masked.persons[there])
+        shift.append(moved // per_day)
+    return _wrong_days(np.concatenate(owner), np.concatenate(shift), parameters)
+
+
+def _wrong_days(owner: Integers, shift: Integers, parameters: Mapping[str, Any]) -> tuple[str, int]:
+    order = np.lexsort((shift, owner))
+    owner, shift = owner[order], shift[order]
+    first = np.append(True, owner[1:] != owner[:-1]) if len(owner) else np.zeros(0, np.bool_)
+    same = ~first[1:]
+    if (shift[1:][same] != shift[:-1][same]).any():
+        return "dates of one person were moved by different numbers of days", 0
+    each = shift[first]
+    if (each == 0).any():
+        return f"{int((each == 0).sum()):,} persons have their own dates", 0
+    if (np.abs(each) > parameters.get("days", 365)).any():
+        return "a shift is out of the range of the step", 0
+    if parameters.get("weekdays") and (each % 7).any():
+        return "the days of the week were not kept", 0
+    return "", len(each)
