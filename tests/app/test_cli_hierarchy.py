@@ -25,9 +25,9 @@ def towns(tmp_path):
 def test_a_function_shows_levels_and_no_cell(shoal, towns):
     result = shoal("hierarchy", towns, "age")
     assert result.exit_code == 0, result.stderr
-    assert "intervals of 5, 10, 20" in result.stdout
+    assert "intervals of 2.5, 5, 10, 20, in whole numbers" in result.stdout
     assert "[20, 25), [25, 30), [30, 35), [35, 40) and 8 more" in result.stdout
-    assert "age = { intervals = [5, 10, 20] }" in result.stdout
+    assert "age = { intervals = [2.5, 5, 10, 20], whole = true }" in result.stdout
     assert "First lines" not in result.stdout
 
 
@@ -58,7 +58,7 @@ def test_a_file_is_written_for_its_owner_alone(shoal, towns, tmp_path):
     assert Hierarchy.from_csv(path) == Hierarchy.propose(table, "town")
     assert shoal("hierarchy", towns, "age", "--out", "town.csv").exit_code == 2
     assert shoal("hierarchy", towns, "age", "--out", "town.csv", "--force").exit_code == 0
-    assert Hierarchy.from_csv(path) == Hierarchy.intervals([5, 10, 20]).listed(table, "age")
+    assert Hierarchy.from_csv(path) == Hierarchy.propose(table, "age").listed(table, "age")
 
 
 def test_the_facts_as_json(shoal, towns):
@@ -260,4 +260,4 @@ def test_dates_in_doubt_are_asked_for_and_then_have_units(shoal, tmp_path):
     assert asked.exit_code == 2
     assert "--date-format" in asked.stderr
     given = shoal("hierarchy", "people.csv", "born", "--json", "--date-format", "born=%d/%m/%Y")
-    assert json.loads(given.stdout)["hierarchy"]["dates"][-2:] == ["year", "decade"]
+    assert json.loads(given.stdout)["hierarchy"]["dates"][-2:] == ["5 years", "decade"]

@@ -23,9 +23,12 @@ def test_intervals_cost_their_width():
     people = quasi(age=[20, 24, 31, 60])
     tree = Hierarchy.intervals([10, 40])
     assert penalty(people, people) == 0.0
-    assert penalty(people, tree.generalize(people, "age", 1)) == (10 + 10 + 10 + 0) / 40 / 4
-    # [0, 40) reaches from 20 on: 20 of 40; [40, 80) from 40 to 60
-    assert penalty(people, tree.generalize(people, "age", 2)) == 0.5
+    assert penalty(people, tree.generalize(people, "age", 1)) == pytest.approx(27 / 40 / 4)
+    # [0, 40) reaches from 20 to 39, [40, 80) from 40 to 60
+    assert penalty(people, tree.generalize(people, "age", 2)) == pytest.approx(77 / 40 / 4)
+    # among fractions, it reaches up to its end
+    parts = quasi(age=[20.5, 24.5, 31.5, 60.5])
+    assert penalty(parts, tree.generalize(parts, "age", 1)) == pytest.approx(29.5 / 160)
     assert penalty(people, tree.generalize(people, "age", 3)) == 1.0
 
 

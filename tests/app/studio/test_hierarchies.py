@@ -132,7 +132,7 @@ def test_a_ladder_has_every_person_on_every_level(browser):
     text = browser.get(f"{COLUMN}age&at=1").text
     rows = re.findall(r'class="node[^"]*">.*?class="people">([\d,]+)', text, re.DOTALL)
     people = [int(one.replace(",", "")) for one in rows]
-    assert sum(people) == 2000 * 4  # levels 1, 2, 3 and the root
+    assert sum(people) == 2000 * 6  # levels 1 to 5 and the root
 
 
 def test_a_long_ladder_comes_in_pages_and_opens_by_group(browser):

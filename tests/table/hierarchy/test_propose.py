@@ -12,6 +12,7 @@ from hypothesis import given, settings
 
 from shoal import Hierarchy, Table, read
 from shoal.errors import InputError
+from shoal.table import released_column
 
 from ...contracts.registry import AWKWARD
 from ...properties.tables import tables
@@ -39,13 +40,25 @@ def draws(count=500):
 
 
 def test_ages_become_the_usual_groups():
-    assert proposed(list(range(17, 91))).to_plan() == {"intervals": [5, 10, 20]}
-    assert proposed([float(age) for age in range(17, 91)]).to_plan() == {"intervals": [5, 10, 20]}
+    plan = {"intervals": [2.5, 5, 10, 20, 40], "whole": True}
+    assert proposed(list(range(17, 91))).to_plan() == plan
+    assert proposed([float(age) for age in range(17, 91)]).to_plan() == plan
+    table = table_of([30, 32, 33, 34, 35])
+    ages = Hierarchy.intervals([2.5, 5], whole=True)
+    labels = ["[30, 33)", "[33, 35)", "[35, 38)"]
+    assert list(ages.codes(table, "x").labels[1]) == labels
+    later = table_of([30.0, 32.9, 33.0, 34.99, None])  # a missing value makes a column of floats
+    assert ages.generalize(later, "x", 1).frame["x"].to_list() == [
+        *[labels[at] for at in (0, 0, 1, 1)],
+        None,
+    ]
 
 
 def test_a_decimal_scale_gets_decimal_widths():
     rng, count = draws()
-    assert proposed(rng.uniform(0, 1, count)).to_plan() == {"intervals": [0.05, 0.1, 0.2, 0.4]}
+    assert proposed(rng.uniform(0, 1, count)).to_plan() == {
+        "intervals": [0.025, 0.05, 0.1, 0.2, 0.4]
+    }
 
 
 def test_numbers_of_all_sizes_get_edges_of_all_sizes():
@@ -56,7 +69,7 @@ def test_numbers_of_all_sizes_get_edges_of_all_sizes():
 
 
 def test_few_spread_numbers_are_joined_and_not_repeated():
-    assert proposed([1000 * n for n in range(1, 8)]).to_plan() == {"intervals": [2000]}
+    assert proposed([1000 * n for n in range(1, 8)]).to_plan() == {"intervals": [2000, 4000]}
     assert proposed([0, 1, 2, 3]).to_plan() == {"intervals": [2]}
 
 
@@ -79,7 +92,7 @@ def test_an_empty_column():
 
 def test_dates_get_the_units_that_join_something():
     born = [dt.date(1930, 1, 1) + dt.timedelta(days=37 * n) for n in range(600)]
-    assert proposed(born).to_plan() == {"dates": ["quarter", "year", "decade"]}
+    assert proposed(born).to_plan() == {"dates": ["quarter", "year", "5 years", "decade"]}
     days = [dt.date(2024, 1, 1) + dt.timedelta(days=n) for n in range(200)]
     assert proposed(days).to_plan() == {"dates": ["month", "quarter"]}
     moments = [dt.datetime(2024, 1, 1) + dt.timedelta(minutes=17 * n) for n in range(5000)]
@@ -96,7 +109,69 @@ def test_postcodes_get_prefixes_in_text_and_in_numbers():
     assert proposed(numbers, name="ZIPCode").to_plan() == {"prefixes": [4, 3, 2, 1], "pad": 5}
     assert "intervals" in proposed(numbers).to_plan()
     icd = [f"{letter}{n:02d}.{m}" for letter in "ABC" for n in range(10) for m in range(3)]
-    assert proposed(icd).to_plan() == {"prefixes": [4, 2]}
+    assert proposed(icd).to_plan() == {"prefixes": [3, 2]}  # and not the four characters of "A00."
+
+
+CODES = {
+    "ICD": ["F10.2", "F10", "F17.25", "I10.90", "I25.10", "B24", "B20.1", "E11.9", "K35", "K35.8"],
+    "NACE": ["01.11", "01.2", "47.1", "47.11", "62.01", "62.02", "62.03", "84.11", "85.1", "86.10"],
+    "ISCO": ["2511", "2512", "2513", "2514", "3111", "3112", "5120", "5131", "9112", "9111"],
+    "ATC": [
+        "A10BA02",
+        "A10BB01",
+        "B01AA03",
+        "C07AB02",
+        "C07AB07",
+        "C09",
+        "J01",
+        "J01CA04",
+        "N02BA",
+    ],
+    "post": [
+        "SW1A 1AA",
+        "M1 1AE",
+        "EC1A 1BB",
+        "W1A 0AX",
+        "M60 1NW",
+        "CR2 6XH",
+        "B33 8TH",
+        "M1 2AE",
+    ],
+}
+
+
+@pytest.mark.parametrize("name", CODES)
+def test_codes_of_letters_and_digits_are_joined_by_what_they_begin_with(name):
+    """Alcohol was joined with hypertension, because their numbers follow each other."""
+    values = CODES[name] + [CODES[name][0][:-1] + digit for digit in "345"]
+    hierarchy = proposed(values)
+    assert "prefixes" in hierarchy.to_plan()
+    table = table_of(values)
+    codes = hierarchy.codes(table, "x")
+    for level in range(1, codes.levels - 1):
+        for value, node in zip(codes.column.texts, codes.maps[level], strict=True):
+            label = codes.labels[level][node]
+            assert value.startswith(label.rstrip("*"))
+            assert label.rstrip("*")[-1] not in "./-"
+        masked = hierarchy.generalize(table, "x", level)
+        read = released_column("x", table, masked)
+        groups = {text: set() for text in masked.frame["x"]}
+        for value, text in zip(table.frame["x"], masked.frame["x"], strict=True):
+            groups[text].add(value)
+        assert [set(covered) for covered in _covered(read, table, masked)] == list(groups.values())
+
+
+def _covered(read, table, masked):
+    """The values that a reader takes each released text to cover, in order of the texts."""
+    frame = masked.frame["x"]
+    texts = list(dict.fromkeys(frame))
+    for text in texts:
+        label = read.labels[frame.to_list().index(text)]
+        yield {
+            value
+            for value, code in zip(table.frame["x"], read.values, strict=True)
+            if read.stands_for(np.array([label]), np.array([code])).all()
+        }
 
 
 @pytest.mark.parametrize(
@@ -106,6 +181,11 @@ def test_postcodes_get_prefixes_in_text_and_in_numbers():
         ["never", "rarely", "sometimes", "often", "always"],
         ["0-9", "10-19", "20-29", "100+"],
         ["1st grade", "2nd grade", "10th grade"],
+        ["under 5", "5 to 9", "10 to 14", "15 and over"],
+        ["stimme nicht zu", "teils/teils", "stimme zu", "stimme voll und ganz zu"],
+        ["nie", "selten", "manchmal", "häufig", "immer"],
+        ["Preschool", "5th-6th", "12th", "HS-grad", "Some-college", "Bachelors", "Doctorate"],
+        ["Hauptschule", "Mittlere Reife", "Abitur", "Promotion"],
     ],
 )
 def test_answers_with_an_order_keep_it(scale):
@@ -138,6 +218,12 @@ def test_codes_without_an_order_are_no_scale():
     values = [code for code, count in enumerate([50, 30, 3, 2]) for _ in range(count)]
     rows = proposed([str(value) for value in values]).to_plan()["rows"]
     assert [row[1] for row in rows] == ["0", "1", "(other)", "(other)"]
+
+
+def test_texts_with_numbers_in_them_are_no_scale():
+    """They were joined in the order of the numbers: gout 3 with flu (2)."""
+    values = ["cold 1", "flu (2)", "gout 3", "angina 4"]
+    assert not any(".." in label for row in proposed(values * 9).rows for label in row)
 
 
 def test_texts_that_nearly_all_differ_are_not_listed():
@@ -192,8 +278,8 @@ def test_what_is_proposed_for_census_tables_is_fit_for_a_search(shared_data):
 @pytest.mark.parametrize(
     ("kind", "plan"),
     [
-        ("intervals", {"intervals": [5, 10, 20]}),
-        ("rounding", {"rounding": [5, 10, 20]}),
+        ("intervals", {"intervals": [2.5, 5, 10, 20, 40], "whole": True}),
+        ("rounding", {"rounding": [5, 10, 20, 40]}),
         ("sizes", {"edges": [[20, 50]]}),
         (
             "quantiles",  # each age is one person's

@@ -1,9 +1,10 @@
 """Mondrian: multidimensional boxes, each as small as the models allow.
 
-What is released of an ordered column quotes nobody. A box ends at the cuts around it. On a side
-that was never cut, or far from its cuts, it ends at a round number beyond its own records, in
-steps of at least half their width. The ends of all boxes are values that nobody or several records
-have, and the box of the lowest or the highest record of the table is open on that side.
+What is released of an ordered column quotes nobody. A box ends at the cuts around it. If a round
+number lies nearer to its records, in steps of at least a tenth of their width, it ends there. That
+number is the value of a record of the box only if at least two of its people have it. The ends of
+all boxes are values that nobody or several people of the table have, and the box of the lowest or
+the highest record of the table is open on that side.
 """
 
 from __future__ import annotations
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
 
 #: How many steps of the values to blur a cut that must not be revealed.
 _FAR = 10
+#: The finest step of a round end, as a share of the width of a box's records.
+_FINE = 0.1
 #: Points of a line, and whether each exists; otherwise an interval is open.
 Ends = tuple[npt.NDArray[Any], Flags]
 
@@ -96,21 +99,31 @@ def _published_ends(
 
 def _below(line: RoundEnds, rows: Integers) -> Ends:
     """Where each stretch begins: at the cut below it, or at a nearer round number."""
-    first, last = line.line[rows[:, 0]], line.line[rows[:, 1]]
+    first = line.line[rows[:, 0]]
     points, found = _cuts(line, rows[:, 2], rows[:, 3], below=True)
-    near, rounds = line.down(first, last / 2 - first / 2)
+    near, rounds = line.down(
+        np.where(rows[:, 6] > 0, first, line.before(first)), _least(line, rows)
+    )
     better = rounds & (rows[:, 0] > 0) & (rows[:, 0] < rows[:, 1]) & (~found | (near > points))
     return np.where(better, near, points), found | better
 
 
 def _above(line: RoundEnds, rows: Integers) -> Ends:
     """Where each stretch ends: at the cut above it, or at a nearer round number."""
-    first, last = line.line[rows[:, 0]], line.line[rows[:, 1]]
+    last = line.line[rows[:, 1]]
     points, found = _cuts(line, rows[:, 4], rows[:, 5], below=False)
-    near, rounds = line.up(last, last / 2 - first / 2)
+    near, rounds = line.up(np.where(rows[:, 7] > 0, last, line.next(last)), _least(line, rows))
     inner = (rows[:, 1] < len(line.line) - 1) & (rows[:, 0] < rows[:, 1])
     better = rounds & inner & (~found | (near < points))
     return np.where(better, near, points), found | better
+
+
+def _least(line: RoundEnds, rows: Integers) -> Floats:
+    """The finest step for the ends of each stretch."""
+    first, last = line.line[rows[:, 0]], line.line[rows[:, 1]]
+    # in halves, since a width may exceed a float
+    half: Floats = last.astype(np.float64) / 2 - first.astype(np.float64) / 2
+    return 2 * _FINE * half
 
 
 def _cuts(line: RoundEnds, low: Integers, high: Integers, *, below: bool) -> Ends:
@@ -205,7 +218,8 @@ def mondrian(task: Problem, *, relaxed: bool) -> Recoding:
     for place, (name, axis) in enumerate(zip(names, axes, strict=True)):
         reach = np.column_stack([cut.lows[:, place], cut.highs[:, place]])
         if axis.tree is None:
-            reach = np.column_stack([reach, cut.cuts[:, place]])
+            shared = _shared_ends(reach, found, place, box_of_row, task.demand)
+            reach = np.column_stack([reach, cut.cuts[:, place], shared])
         reach, boxes[:, place] = distinct_rows(reach)
         losses += axis.widths(reach)[boxes[:, place]] / len(names)
         spans[name], domain = axis.spans(reach, _holders(found, place, task.demand))
@@ -214,6 +228,21 @@ def mondrian(task: Problem, *, relaxed: bool) -> Recoding:
             columns[name] = Relabelling(spans[name].texts, stretches, domain)
     loss = float(losses @ np.bincount(cut.labels, cut.counts, len(boxes))) / found.records
     return boxed(columns, loss, spans, boxes, losses, box_of_row)
+
+
+def _shared_ends(
+    reach: Labels, found: Combinations, place: int, box_of_row: Integers, demand: Demand
+) -> npt.NDArray[np.int32]:
+    """Whether at least two people of each box have its lowest value, and its highest."""
+    shared = np.zeros((len(reach), 2), np.int32)
+    codes = found.codes[:, place]
+    for side in (0, 1):
+        there = codes[found.of_row] == reach[box_of_row, side]
+        boxes = box_of_row[there]
+        if len(demand.conditions.persons.value):
+            boxes, _ = owned_pairs(boxes, demand.secrets[-1][there])
+        shared[:, side] = np.bincount(boxes, minlength=len(reach)) > 1
+    return shared
 
 
 def _holders(found: Combinations, place: int, demand: Demand) -> Integers:

@@ -100,6 +100,27 @@ class Domain:
             found[place] = low, high
         return found
 
+    @cached_property
+    def whole_ends(self) -> Floats | None:
+        """The lowest and highest whole number of each text; None and NaN as in :attr:`ends`."""
+        if self.ends is None:
+            return None
+        above, below = (
+            np.array(
+                [
+                    (one.above_low, one.below_high) if isinstance(one, Interval) else (False, False)
+                    for one in self.meanings.values()
+                ],
+                np.bool_,
+            )
+            .reshape(-1, 2)
+            .T
+        )
+        low, high = self.ends.T
+        low = np.where(above, np.floor(low) + 1, np.ceil(low))
+        high = np.where(below, np.ceil(high) - 1, np.floor(high))
+        return np.column_stack((low, np.maximum(low, high)))
+
     def stretches(self, *, whole: bool = False) -> Floats | None:
         """The range of numbers that each text covers, without its upper end.
 

@@ -112,6 +112,7 @@ class Hierarchy(Helpful):
         edges: Sequence[Any] | None = None,
         origin: float = 0,
         levels: int | None = None,
+        whole: bool = False,
     ) -> Hierarchy:
         """Intervals ``[low, high)`` of equal width, or between given edges.
 
@@ -128,6 +129,9 @@ class Hierarchy(Helpful):
             A point at which an interval of equal width begins.
         levels : int, optional
             The number of levels with intervals; 1 by default.
+        whole : bool
+            Whether ends are rounded up to whole numbers, so that a width of 2.5 splits every five
+            into three and two: ``[0, 3)``, ``[3, 5)``.
 
         Examples
         --------
@@ -141,17 +145,20 @@ class Hierarchy(Helpful):
         if levels is not None and levels < 1:
             raise InputError(f"A hierarchy of intervals needs 'levels' of 1 or more; got {levels}.")
         if edges is not None:
-            if origin:
-                raise InputError("'edges' and 'origin' cannot be combined. Leave out 'origin'.")
+            for name, given in (("origin", origin), ("whole", whole)):
+                if given:
+                    raise InputError(
+                        f"'edges' and '{name}' cannot be combined. Leave out '{name}'."
+                    )
             return cls(between(edges, levels=levels))
         if isinstance(width, Sequence):
             if levels is not None:
                 raise InputError(
                     "'width' already lists a width for every level. Leave out 'levels'."
                 )
-            return cls(grid(width, origin=origin))
+            return cls(grid(width, origin=origin, whole=whole))
         first = exact_number(width, "widths")
-        return cls(grid([first * 2**n for n in range(levels or 1)], origin=origin))
+        return cls(grid([first * 2**n for n in range(levels or 1)], origin=origin, whole=whole))
 
     @classmethod
     def quantiles(cls, values: Any, groups: Sequence[int] = (8, 4, 2)) -> Hierarchy:
@@ -184,7 +191,9 @@ class Hierarchy(Helpful):
         return cls(grid(bases, rounds=True))
 
     @classmethod
-    def prefixes(cls, lengths: Sequence[int], *, pad: int | None = None) -> Hierarchy:
+    def prefixes(
+        cls, lengths: Sequence[int], *, pad: int | None = None, any_length: bool = False
+    ) -> Hierarchy:
         """Keep the first characters of a code and mask the others: 12345, 1234*, 123**.
 
         Parameters
@@ -193,16 +202,24 @@ class Hierarchy(Helpful):
             The number of characters kept at each level, from many to few.
         pad : int, optional
             The number of digits of a full code, if a column of whole numbers lost leading zeros.
+        any_length : bool
+            Whether codes have different lengths and one ``*`` stands for whatever follows: F10.2
+            and F10 are both F1*. Otherwise there is one ``*`` for each masked character.
+
+        Examples
+        --------
+        >>> Hierarchy.prefixes([3, 1], any_length=True)
+        Hierarchy: 4 levels, prefixes of 3, 1 characters
         """
-        return cls(prefixes(lengths, pad=pad))
+        return cls(prefixes(lengths, pad=pad, any_length=any_length))
 
     @classmethod
     def dates(cls, units: Sequence[str] = ("month", "quarter", "year", "decade")) -> Hierarchy:
         """Dates by calendar units, from fine to coarse.
 
-        The units are minute, hour, day, month, quarter, year, decade and century. Weeks (ISO 8601)
-        do not nest in months or years, so only ``iso-year`` can follow ``week``. Times of day have
-        minutes and hours.
+        The units are minute, hour, day, month, quarter, year, 5 years, decade and century. Weeks
+        (ISO 8601) do not nest in months or years, so only ``iso-year`` can follow ``week``. Times
+        of day have minutes and hours.
         """
         return cls(calendar(units))
 
@@ -447,10 +464,10 @@ _LEVELS: Final[dict[str, str]] = {
 
 #: For each kind, the function that makes it and its options.
 _KINDS: Final[dict[str, tuple[Callable[..., Hierarchy], tuple[str, ...]]]] = {
-    "intervals": (Hierarchy.intervals, ("origin", "levels")),
+    "intervals": (Hierarchy.intervals, ("origin", "levels", "whole")),
     "edges": (lambda edges, **options: Hierarchy.intervals(edges=edges, **options), ("levels",)),
     "rounding": (Hierarchy.rounding, ()),
-    "prefixes": (Hierarchy.prefixes, ("pad",)),
+    "prefixes": (Hierarchy.prefixes, ("pad", "any_length")),
     "dates": (Hierarchy.dates, ()),
     "ordered": (Hierarchy.ordered, ("fan_out", "groups")),
     "tree": (Hierarchy.tree, ()),

@@ -34,12 +34,13 @@ class Grid(Rule):
 
     The cells of level ``n`` begin at multiples of ``widths[n]`` after ``-shifts[n]`` widths of
     the level below. Each level is computed from the one below, so that levels nest despite the
-    rounding of floats.
+    rounding of floats. With ``whole``, ends are rounded up to whole numbers: [2.5, 5) is [3, 5).
     """
 
     widths: tuple[Decimal, ...]
     origin: Decimal
     rounds: bool
+    whole: bool = False
 
     kind = "intervals"
     per_level = "widths"
@@ -50,7 +51,10 @@ class Grid(Rule):
         with localcontext() as context:
             context.prec = _EXACT
             start = self.origin - self.widths[0] / 2 if self.rounds else self.origin
-            cells, nodes = _cells(numbers_of(values), self.widths[0], start)
+            numbers = numbers_of(values)
+            if self.whole and numbers.dtype.kind == "f":
+                numbers = np.floor(numbers)  # not below a rounded end exactly if not below the end
+            cells, nodes = _cells(numbers, self.widths[0], start)
             scale = scale_of(kind_of(values.dtype))
             rungs = [self._rung(0, cells, nodes, start, scale)]
             for level in range(1, len(self.widths)):
@@ -76,6 +80,8 @@ class Grid(Rule):
     ) -> Rung:
         width = self.widths[level]
         ends = [(start + width * cell, start + width * (cell + 1)) for cell in cells]
+        if self.whole:
+            ends = [(_rounded_up(low), _rounded_up(high)) for low, high in ends]
         bounds = np.array([(float(low), float(high)) for low, high in ends]).reshape(-1, 2)
         if self.rounds:
             labels = [written(self.origin + width * cell) for cell in cells]
@@ -89,14 +95,18 @@ class Grid(Rule):
         plan: dict[str, Any] = {
             "rounding" if self.rounds else "intervals": [plain(width) for width in self.widths]
         }
-        return plan | ({"origin": plain(self.origin)} if self.origin else {})
+        plan |= {"origin": plain(self.origin)} if self.origin else {}
+        return plan | ({"whole": True} if self.whole else {})
 
     def describe(self) -> str:
         widths = ", ".join(map(written, self.widths))
-        return f"rounded to {widths}" if self.rounds else f"intervals of {widths}"
+        of = "rounded to" if self.rounds else "intervals of"
+        return f"{of} {widths}" + (", in whole numbers" if self.whole else "")
 
 
-def grid(widths: Sequence[Any], *, origin: Any = 0, rounds: bool = False) -> Grid:
+def grid(
+    widths: Sequence[Any], *, origin: Any = 0, rounds: bool = False, whole: bool = False
+) -> Grid:
     """A grid with checked widths, each a multiple of the one before."""
     called = "bases" if rounds else "widths"
     exact = tuple(exact_number(width, called) for width in widths)
@@ -110,7 +120,15 @@ def grid(widths: Sequence[Any], *, origin: Any = 0, rounds: bool = False) -> Gri
                 f"that levels nest. {written(coarser)} is not a multiple of {written(finer)}. Use, "
                 f"for example, {written(finer)}, {written(2 * finer)}, {written(4 * finer)}."
             )
-    return Grid(exact, exact_number(origin, "origin"), rounds)
+    if not isinstance(whole, bool):
+        raise InputError("'whole' of intervals must be true or false.")
+    if whole and exact[0] < 1:
+        raise InputError("Intervals of whole numbers need a width of at least 1.")
+    return Grid(exact, exact_number(origin, "origin"), rounds, whole)
+
+
+def _rounded_up(end: Decimal) -> Decimal:
+    return end.to_integral_value("ROUND_CEILING")
 
 
 def exact_number(value: Any, called: str) -> Decimal:

@@ -22,18 +22,19 @@ from shoal.table.hierarchy._listed import listed, ordered_rows
 from shoal.table.hierarchy._number_codes import as_whole, number_codes, says_postcode
 from shoal.table.hierarchy._rule import Rule, Rung, Suppression, calendar, prefixes
 from shoal.table.storage._types import as_text
-from shoal.table.suggestion._column_names import known_scales
+from shoal.table.suggestion._column_names import known, known_scales, words_of
 from shoal.table.suggestion._patterns import written_as_date
 
 if TYPE_CHECKING:
     from shoal.table._table import Table
 
-_CELLS: Final = 20  # about as many intervals at level 1
-_FEWEST: Final = 3  # intervals of the coarsest level, at most
+_CELLS: Final = 40  # intervals at level 1, at most, unless there are fewer values
+_SMALL: Final = 20  # whole numbers in so small a range are joined in twos
+_WIDEST_SHARE: Final = Decimal("1.5")  # how often the widest interval fits into the range
 _CROWDED: Final = 0.8  # with this share of the records in one interval, intervals are too wide
 _DECADES: Final = 6
 _WIDEST: Final = 1e307
-_CALENDAR: Final = ("hour", "day", "month", "quarter", "year", "decade")
+_CALENDAR: Final = ("hour", "day", "month", "quarter", "year", "5 years", "decade")
 
 _NEARLY_UNIQUE: Final = 0.5
 _MANY: Final = 50  # fewer values than this are answers to a question, even in a small table
@@ -42,6 +43,14 @@ _LONGEST_CODE: Final = 12
 _FEWEST_CODES: Final = 10
 _ORDERED_LEVELS: Final = 5
 _NUMBER: Final = re.compile(r"\d+(?:[.,]\d+)?")
+_WORD: Final = re.compile(r"[^\W\d_]+")
+_UNDER: Final = re.compile(r"\s*(?:<|under|below|less|up to|unter|bis)", re.IGNORECASE)
+#: Codes that begin with letters or with a group of digits: F10.2, A10BA02, 47.11, SW1A 1AA.
+_CODE: Final = re.compile(
+    r"[A-Za-z]{1,3}\d{1,4}[A-Za-z]{0,2}\d{0,4}(?:[-. /]?\d{1,4}[A-Za-z]{0,3}\d{0,3})?"
+    r"|\d{2}(?:\.\d{1,2}){1,2}"
+)
+_SEPARATORS: Final = "-. /"
 
 #: Kinds that can be requested instead of the one that fits best.
 KINDS: Final = tuple(
@@ -93,16 +102,27 @@ def _of_kind(kind: str, values: pl.Series, records: Integers) -> Rule:
     numbers = numbers_of(values)
     if kind == "sizes":
         return _by_size(numbers).useful(values)
-    return grid(_widths(numbers), rounds=kind == "rounding").useful(values)
+    widths = _widths(numbers)
+    if kind == "rounding" and _is_whole(numbers):
+        widths = [width for width in widths if width % 1 == 0]  # whole numbers stay whole
+        return grid(widths, rounds=True).useful(values)
+    whole = _is_whole(numbers) and widths[0] % 1 != 0
+    return grid(widths, rounds=kind == "rounding", whole=whole).useful(values)
 
 
 def _prefix_rule(values: pl.Series, pad: int | None = None) -> Rule:
-    """Prefixes of the lengths that join some values but not all."""
+    """Prefixes of the lengths that join some values but not all; none ends in a separator."""
     whole = as_whole(values) if values.dtype.is_numeric() else None
     texts = (values if whole is None else whole).cast(pl.String)
-    longest = pad or int(texts.str.len_chars().max() or 0)  # type: ignore[arg-type]
-    lengths = range(min(longest, _LONGEST_CODE) - 1, 0, -1)
-    return prefixes(list(lengths), pad=pad).useful(values) if lengths else Suppression()
+    lengths = texts.str.len_chars()
+    longest = pad or int(lengths.max() or 0)  # type: ignore[arg-type]
+    kept = [
+        length
+        for length in range(min(longest, _LONGEST_CODE) - 1, 0, -1)
+        if whole is not None or not texts.str.slice(length - 1, 1).is_in(list(_SEPARATORS)).any()
+    ]
+    one = whole is None and lengths.n_unique() > 1
+    return prefixes(kept, pad=pad, any_length=one).useful(values) if kept else Suppression()
 
 
 def _date_rule(values: pl.Series) -> Rule:
@@ -115,18 +135,24 @@ def _number_rule(values: pl.Series, records: Integers) -> Rule:
     numbers = numbers_of(values)
     widths = _widths(numbers)
     if float(widths[-1]) < _WIDEST:
-        even = grid(widths)
-        if len(numbers) <= _CELLS or not _is_crowded(even.rungs(values, "refuse")[0], records):
+        whole = _is_whole(numbers) and widths[0] % 1 != 0
+        even = grid(widths, whole=whole)
+        if len(numbers) <= _SMALL or not _is_crowded(even.rungs(values, "refuse")[0], records):
             return even.useful(values)
     return _by_size(numbers).useful(values)
 
 
 def _widths(numbers: npt.NDArray[Any]) -> list[Decimal]:
-    """A round width for about twenty intervals, doubled until few intervals are left."""
+    """A round width for at most forty intervals, doubled until few intervals are left.
+
+    Widths of 2.5 split a five of whole numbers into three and two.
+    """
     span = Decimal(str(numbers[-1])) - Decimal(str(numbers[0]))  # distinct values ascend
-    first = max(_round_up(span / _CELLS), Decimal(2 if _is_whole(numbers) else "1e-299"))
-    widths = [first]
-    while 2 * widths[-1] * (_FEWEST - 1) <= span:
+    least = Decimal("1e-299")
+    if _is_whole(numbers):
+        least = Decimal(2 if span <= _SMALL else "2.5")
+    widths = [max(_round_up(span / _CELLS), least)]
+    while 2 * widths[-1] * _WIDEST_SHARE <= span:
         widths.append(2 * widths[-1])
     return widths
 
@@ -136,7 +162,13 @@ def _is_whole(numbers: npt.NDArray[Any]) -> bool:
 
 
 def _is_crowded(rung: Rung, records: Integers) -> bool:
-    """Whether one interval has nearly all records, although their values differ."""
+    """Whether one interval has nearly all records, although their values differ.
+
+    A value that most records have, such as no income from capital, does not count.
+    """
+    often = records.argmax()
+    if 2 * records[often] > records.sum():
+        records = np.where(np.arange(len(records)) == often, 0, records)
     cells = np.bincount(rung.nodes, weights=records)
     fullest = int(cells.argmax())
     several = int((rung.nodes == fullest).sum()) > 1
@@ -165,14 +197,12 @@ def _by_size(numbers: npt.NDArray[Any]) -> Edges:
 
 
 def _round_up(size: Decimal) -> Decimal:
-    """The smallest 1, 2 or 5 times a power of ten that is not below a size."""
+    """The smallest 1, 2.5 or 5 times a power of ten that is not below a size."""
     if size <= 0:
         return Decimal(0)
     power = size.adjusted()
-    leads: Sequence[int] = (1, 2, 5, 10)
-    found = next(lead for lead in leads if Decimal(lead).scaleb(power) >= size)
-    made = Decimal(found).scaleb(power)
-    return Decimal(1).scaleb(power + 1) if found == 10 else made
+    leads = (Decimal(lead).scaleb(power) for lead in ("1", "2.5", "5", "10"))
+    return next(lead for lead in leads if lead >= size)
 
 
 def _text_rule(values: pl.Series, records: Integers, *, code: bool) -> Rule:
@@ -199,35 +229,46 @@ def _ordered_rule(order: Sequence[str]) -> Rule:
 
 
 def _is_code(values: pl.Series) -> bool:
-    """Whether texts are codes of one length with digits in the same places, such as postcodes."""
+    """Whether texts are codes of letters and digits, such as postcodes, diagnoses or trades."""
     if len(values) < _FEWEST_CODES:
         return False
     lengths = values.str.len_chars()
     longest = int(lengths.max() or 0)  # type: ignore[arg-type]
-    if lengths.min() != longest or not 3 <= longest <= _LONGEST_CODE:
+    if not 3 <= longest <= _LONGEST_CODE:
         return False
+    if values.str.contains(f"^(?:{_CODE.pattern})$").all():
+        return True
     shapes = values.str.replace_all(r"\d", "0").str.replace_all(r"\p{L}", "a")
-    return shapes.n_unique() == 1 and "0" in shapes[0]
+    return lengths.min() == longest and shapes.n_unique() == 1 and "0" in shapes[0]
 
 
 def _scale_order(texts: Sequence[str]) -> list[str] | None:
     """The texts in the order of a known scale, or None."""
-    bare = {text: text.strip().lower().replace("_", " ").replace("-", " ") for text in texts}
+    bare = {text: " ".join(words_of(text)) for text in texts}
     if len(set(bare.values())) < len(texts):
         return None
     for scale in known_scales():
-        if set(bare.values()) <= set(scale):
-            return sorted(texts, key=lambda text: scale.index(bare[text]))
+        places = {" ".join(words_of(answer)): place for place, answer in enumerate(scale)}
+        if set(bare.values()) <= places.keys():
+            return sorted(texts, key=lambda text: places[bare[text]])
     return None
 
 
 def _number_order(texts: Sequence[str]) -> list[str] | None:
-    """The texts in the order of their first numbers, such as 5-9 and 10-14, or None."""
+    """The texts in the order of their first numbers, such as 5-9 and 10-14, or None.
+
+    What is not a number must be the same in all of them, or words such as "under" and "to".
+    """
     if len(texts) <= _MANY and all(_NUMBER.fullmatch(text) for text in texts):
         return None
+    words = [frozenset(_WORD.findall(text.casefold())) - known("ranges") for text in texts]
     found = [_NUMBER.search(text) for text in texts]
-    numbers = [float(match[0].replace(",", ".")) for match in found if match is not None]
-    if len(numbers) < len(texts) or len(set(numbers)) < len(texts):
+    numbers = [
+        float(match[0].replace(",", ".")) - 0.5 * bool(_UNDER.match(match.string))
+        for match in found
+        if match is not None
+    ]
+    if len(numbers) < len(texts) or len(set(numbers)) < len(texts) or len(set(words)) > 1:
         return None
     return [text for _, text in sorted(zip(numbers, texts, strict=True))]
 

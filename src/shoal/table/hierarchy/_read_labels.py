@@ -156,6 +156,9 @@ def _prefix(texts: Meanings, values: _Values) -> Read:
     if of_numbers:  # codes may have lost leading zeros
         pads += sorted({len(text) for text in masked})
     rules = [Prefixes(tuple(lengths), pad) for pad in pads] if lengths else []
+    one = all(text.count(ROOT) == 1 for text in masked)
+    if lengths and one and values.kind == "text":  # one * may stand for several characters
+        rules.insert(0, Prefixes(tuple(lengths), any_length=True))
     return _by_rungs(texts, [one for rule in rules for one in rule.rungs(values.levels, "refuse")])
 
 

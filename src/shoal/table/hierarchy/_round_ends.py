@@ -117,13 +117,13 @@ class RoundEnds:
                 points[left[good]], found[left[good]] = spot[good], True
                 if not (inside & ~good).any():
                     break
-                left, spot = left[inside & ~good], step.floor(self._before(spot[inside & ~good]))
+                left, spot = left[inside & ~good], step.floor(self.before(spot[inside & ~good]))
         return points, found
 
     def down(self, ticks: Ticks, least: Ticks) -> tuple[Ticks, Flags]:
         """A round point not above each tick, with a minimum step, and whether it exists."""
         return self._outwards(
-            ticks, least, lambda step, at: step.floor(at), lambda step, at: self._before(at)
+            ticks, least, lambda step, at: step.floor(at), lambda step, at: self.before(at)
         )
 
     def up(self, ticks: Ticks, least: Ticks) -> tuple[Ticks, Flags]:
@@ -194,8 +194,22 @@ class RoundEnds:
         hit[hit] = self.records[at[hit]] < 2
         return hit
 
-    def _before(self, points: Ticks) -> Ticks:
-        return np.nextafter(points, -np.inf) if points.dtype.kind == "f" else points - 1
+    def before(self, points: Ticks) -> Ticks:
+        """The next tick below each."""
+        if points.dtype.kind != "f":
+            return points - 1
+        with np.errstate(over="ignore"):  # infinite means not found
+            return np.nextafter(points, -np.inf)
+
+    def next(self, points: Ticks) -> Ticks:
+        """The next value above each that a column of whole numbers or dates may have.
+
+        An interval of such values that ends below the next one shows its highest value. For other
+        columns these are the points themselves.
+        """
+        if self._kind == "integer":
+            return points + 2
+        return points + 1 if self._kind == "date" else points
 
     def _after(self, step: Step, at: Ticks) -> Ticks:
         here = step.floor(at)

@@ -120,10 +120,14 @@ class Suppression(Rule):
 
 @dataclass(frozen=True)
 class Prefixes(Rule):
-    """Keep the first characters and mask the others: 12345, 1234*, 123**."""
+    """Keep the first characters and mask the others: 12345, 1234*, 123**.
+
+    Codes of any length get one ``*`` for whatever follows, so that F10.2 and F10 are both F1*.
+    """
 
     lengths: tuple[int, ...]
     pad: int | None = None
+    any_length: bool = False
 
     kind = "prefixes"
     per_level = "lengths"
@@ -153,6 +157,8 @@ class Prefixes(Rule):
 
     def _rung(self, text: pl.Series, length: int) -> Rung:
         hidden = (text.str.len_chars().cast(pl.Int64) - length).clip(0)
+        if self.any_length:
+            hidden = hidden.clip(0, 1)
         masks = pl.Series([ROOT * n for n in range(int(hidden.max() or 0) + 1)])  # type: ignore[arg-type]
         labels = text.str.slice(0, length) + masks.gather(hidden)
         found = labels.unique().sort()
@@ -161,13 +167,16 @@ class Prefixes(Rule):
 
     def to_plan(self) -> dict[str, Any]:
         plan: dict[str, Any] = {self.kind: list(self.lengths)}
+        plan |= {"any_length": True} if self.any_length else {}
         return plan if self.pad is None else plan | {"pad": self.pad}
 
     def describe(self) -> str:
         return f"prefixes of {', '.join(map(str, self.lengths))} characters"
 
 
-def prefixes(lengths: Sequence[int], *, pad: int | None = None) -> Prefixes:
+def prefixes(
+    lengths: Sequence[int], *, pad: int | None = None, any_length: bool = False
+) -> Prefixes:
     """Prefixes with checked lengths, from long to short."""
     lengths = [lengths] if isinstance(lengths, int) else lengths
     whole = all(isinstance(n, (int, np.integer)) and not isinstance(n, bool) for n in lengths)
@@ -182,13 +191,25 @@ def prefixes(lengths: Sequence[int], *, pad: int | None = None) -> Prefixes:
         )
     if pad is not None and (not isinstance(pad, int) or isinstance(pad, bool) or pad < 1):
         raise InputError("'pad' of prefixes must be the number of digits of a full code.")
-    return Prefixes(tuple(int(n) for n in lengths), pad)
+    if not isinstance(any_length, bool):
+        raise InputError("'any_length' of prefixes must be true or false.")
+    return Prefixes(tuple(int(n) for n in lengths), pad, any_length)
 
 
 # -- dates, datetimes and times in calendar units
 
 #: The units, from fine to coarse; weeks do not nest in months, quarters or years.
-_CALENDAR: Final = ("minute", "hour", "day", "month", "quarter", "year", "decade", "century")
+_CALENDAR: Final = (
+    "minute",
+    "hour",
+    "day",
+    "month",
+    "quarter",
+    "year",
+    "5 years",
+    "decade",
+    "century",
+)
 _WEEKS: Final = ("week", "iso-year")
 UNITS: Final = (*_CALENDAR, *_WEEKS)
 _BEFORE_WEEKS: Final = ("minute", "hour", "day")
@@ -201,6 +222,7 @@ _NUMPY: Final = {
     "month": ("M", 1),
     "quarter": ("M", 3),
     "year": ("Y", 1),
+    "5 years": ("Y", 5),
     "decade": ("Y", 10),
     "century": ("Y", 100),
 }
@@ -310,8 +332,9 @@ def _labels(keys: Integers, unit: str) -> list[str]:
         weeks = (thursdays - years.astype("datetime64[D]")).astype(np.int64) // 7 + 1
         pairs = zip(years.astype(np.int64) + 1970, weeks, strict=True)
         return [f"{year}-W{week:02d}" for year, week in pairs]
-    if unit == "century":
-        return [f"{key * 100}-{key * 100 + 99}" for key in keys.tolist()]
+    if unit in ("5 years", "century"):
+        joined = _NUMPY[unit][1]
+        return [f"{key * joined}-{key * joined + joined - 1}" for key in keys.tolist()]
     named = {"year": "{}", "decade": "{}0s", "iso-year": "ISO {}"}[unit]
     return [named.format(key) for key in keys.tolist()]
 

@@ -17,6 +17,8 @@ _CALENDAR: Final = {
     r"\d{4}-\d{2}": "month",
     r"\d{4}-Q[1-4]": "quarter",
     r"\d{4}": "year",
+    r"\d{2}00-\d{2}99": "century",
+    r"\d{4}-\d{4}": "5 years",
     r"\d{3}0s": "decade",
 }
 
@@ -98,11 +100,13 @@ def _cut(labels: list[str]) -> str | None:
         return None
     kept = sorted({len(one[1]) for one in found if one})
     whole = {len(one[0]) for one in found if one}
-    if len(whole) != 1:
-        return None
     span = f"{kept[0]}" if len(kept) == 1 else f"{kept[0]} to {kept[-1]}"
     digits = all(one[1].isdigit() or not one[1] for one in found if one)
-    return f"{span} of {whole.pop()} {'digits' if digits else 'characters'}"
+    if len(whole) == 1 and digits:
+        return f"{span} of {whole.pop()} digits"
+    if all(one and len(one[2]) == 1 for one in found):
+        return f"the first {span} characters"  # one * stands for all that follow
+    return f"{span} of {whole.pop()} characters" if len(whole) == 1 else None
 
 
 def _calendar(labels: list[str]) -> str | None:

@@ -61,7 +61,8 @@ def _intervals(form: Form) -> dict[str, Any]:
     origin = _numbers(form.one("origin", "") or "0", "Where intervals begin")
     if len(origin) != 1:
         raise InputError("Intervals start at one number. Type one, such as 0.")
-    return rule | ({"origin": origin[0]} if origin[0] else {})
+    rule |= {"origin": origin[0]} if origin[0] else {}
+    return rule | ({"whole": True} if form.one("whole", "") else {})
 
 
 def _edges(form: Form) -> dict[str, Any]:
@@ -77,6 +78,7 @@ def _rounding(form: Form) -> dict[str, Any]:
 def _prefixes(form: Form) -> dict[str, Any]:
     rule: dict[str, Any] = {"prefixes": _numbers(form.one("lengths"), "Lengths")}
     pad = _numbers(form.one("pad", "") or "0", "The digits of a full code")
+    rule |= {"any_length": True} if form.one("any_length", "") else {}
     return rule | ({"pad": pad[0]} if pad[0] else {})
 
 
