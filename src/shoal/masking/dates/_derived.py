@@ -130,11 +130,11 @@ def _part(cells: _Cells, dates: Mapping[str, Floats]) -> str | None:
         if both.sum() < _FEWEST:
             continue
         whole = np.floor(days[both]).astype(np.int64).astype("datetime64[D]")
+        numbers = None if cells.numbers is None else cells.numbers[both]
         for what, part_of in _PARTS.items():
             part = part_of(whole)
             if len(np.unique(part)) < _DISTINCT:
                 continue
-            numbers = None if cells.numbers is None else cells.numbers[both]
             if numbers is not None and _mostly(numbers == part):
                 return f"{what} of '{name}'"
             if _is_renamed(cells.codes[both], part):

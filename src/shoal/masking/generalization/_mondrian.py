@@ -218,7 +218,7 @@ def mondrian(task: Problem, *, relaxed: bool) -> Recoding:
     for place, (name, axis) in enumerate(zip(names, axes, strict=True)):
         reach = np.column_stack([cut.lows[:, place], cut.highs[:, place]])
         if axis.tree is None:
-            shared = _shared_ends(reach, found, place, box_of_row, task.demand)
+            shared = _shared_ends(reach, found, place, cut, task.demand)
             reach = np.column_stack([reach, cut.cuts[:, place], shared])
         reach, boxes[:, place] = distinct_rows(reach)
         losses += axis.widths(reach)[boxes[:, place]] / len(names)
@@ -231,17 +231,24 @@ def mondrian(task: Problem, *, relaxed: bool) -> Recoding:
 
 
 def _shared_ends(
-    reach: Labels, found: Combinations, place: int, box_of_row: Integers, demand: Demand
+    reach: Labels, found: Combinations, place: int, cut: _Cut, demand: Demand
 ) -> npt.NDArray[np.int32]:
     """Whether at least two people of each box have its lowest value, and its highest."""
     shared = np.zeros((len(reach), 2), np.int32)
-    codes = found.codes[:, place]
+    by_persons = len(demand.conditions.persons.value) > 0
+    unit_codes = np.full(len(cut.labels), -1, np.int64)
+    row_codes = found.codes[found.of_row, place]
+    unit_codes[cut.of_row] = row_codes
     for side in (0, 1):
-        there = codes[found.of_row] == reach[box_of_row, side]
-        boxes = box_of_row[there]
-        if len(demand.conditions.persons.value):
-            boxes, _ = owned_pairs(boxes, demand.secrets[-1][there])
-        shared[:, side] = np.bincount(boxes, minlength=len(reach)) > 1
+        if by_persons:
+            boxes = cut.labels[cut.of_row]
+            there = row_codes == reach[boxes, side]
+            owned, _ = owned_pairs(boxes[there], demand.secrets[-1][there])
+            people = np.bincount(owned, minlength=len(reach))
+        else:
+            there = unit_codes == reach[cut.labels, side]
+            people = np.bincount(cut.labels[there], cut.counts[there], len(reach))
+        shared[:, side] = people > 1
     return shared
 
 
