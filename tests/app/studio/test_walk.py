@@ -264,7 +264,7 @@ def test_somebody_new_reaches_a_release(browser, tmp_path):
         person.page.wait_for_selector(".job.running button")
         person.page.locator(".job.running button").first.click()
         finish(person)
-        assert "Go on" in person.text()
+        assert "Resume" in person.text()
         person.check()
         server.stop(signal.SIGKILL)
         server.start()

@@ -87,11 +87,18 @@ class ShiftDates(Masker):
     >>> import polars as pl
     >>> from shoal import Roles, Table
     >>> stays = pl.DataFrame(
-    ...     {"patient": [1], "admitted": [dt.date(2024, 2, 27)], "left": [dt.date(2024, 3, 2)]})
+    ...     {
+    ...         "patient": [1, 2],
+    ...         "admitted": [dt.date(2024, 2, 27), dt.date(2023, 5, 10)],
+    ...         "left": [dt.date(2024, 3, 2), dt.date(2023, 5, 12)],
+    ...     }
+    ... )
     >>> table = Table(stays, Roles(unit="patient", quasi_identifiers=["admitted", "left"]))
     >>> shifted = ShiftDates(days=90).fit_transform(table).frame
-    >>> (shifted["left"] - shifted["admitted"])[0].days, shifted["left"][0] == stays["left"][0]
-    (4, False)
+    >>> (shifted["left"] - shifted["admitted"]).dt.total_days().to_list()
+    [4, 2]
+    >>> (shifted["left"] == stays["left"]).any()
+    False
     """
 
     days: Annotated[int, Integer(minimum=7)] = 365

@@ -62,7 +62,11 @@ def nearest_that_masks(table: Table, plan: Plan) -> list[Advice]:
     if models:
         models += [one for one in plan.require if isinstance(one, SensitiveModel)]
         bare = plan.replacing(
-            steps=[_without_models(step) for step in plan.steps],
+            steps=[
+                _without_models(step)
+                for step in plan.steps
+                if hasattr(step, "k") or not _sensitive(step)
+            ],
             require=[one for one in plan.require if not isinstance(one, SensitiveModel)],
         )
         base = mask_quietly(table, bare)
@@ -199,4 +203,8 @@ def _sensitive(step: Masker) -> list[SensitiveModel]:
 
 
 def _without_models(step: Masker) -> Masker:
-    return copy.copy(step).set_params(models=None) if _sensitive(step) else step
+    """The step without its models of sensitive values; a step that then has no k gets the least."""
+    if not _sensitive(step):
+        return step
+    k = getattr(step, "k", None) or 2
+    return copy.copy(step).set_params(models=None, k=k)
