@@ -56,12 +56,14 @@ def init(
     check_new(out, force=force)
     with Working("Reading the data") as working:
         loaded = reading.read(data)
-        loaded, missing = _with_signs_missing(data, reading, loaded)
+        loaded, missing, undo = _with_signs_missing(data, reading, loaded)
         working("Comparing columns", 0.3)
         suggestion = suggest_roles(loaded)
         open_questions = {one.sentence for one in mixed_columns(loaded)}
         working("Proposing hierarchies", 0.7)
-        plan = first_plan(loaded, suggestion.roles, out, missing_because=missing)
+        plan = first_plan(
+            loaded, suggestion.roles, out, missing_because=f"{missing} {undo}".strip()
+        )
         write_whole(out, plan.text)
     if as_json:
         facts = {"plan": out, "roles": plan.roles.to_dict(), "k": plan.k, "require": plan.required}
@@ -72,6 +74,7 @@ def init(
     _show(plan, out)
     if missing:
         ui.say(missing, style="yellow")
+        ui.command_line(undo)
     for note in suggestion.notes:
         if "unit" in note or note in open_questions:
             ui.say(note, style="yellow")
@@ -82,8 +85,8 @@ def init(
     ui.command_line("shoal protect", *words, "--plan", source, "--out release")
 
 
-def _with_signs_missing(data: str, reading: Reading, table: Table) -> tuple[Table, str]:
-    """The table with the usual signs of a missing value read as missing, and a sentence on why.
+def _with_signs_missing(data: str, reading: Reading, table: Table) -> tuple[Table, str, str]:
+    """The table with the usual signs of a missing value read as missing, why, and how to undo it.
 
     Only signs that keep a whole column from being numbers or dates count. A text that is not on
     the list of usual signs is never taken for one.
@@ -94,13 +97,11 @@ def _with_signs_missing(data: str, reading: Reading, table: Table) -> tuple[Tabl
     signs = list(dict.fromkeys(sign for one in mixed for sign in one.signs))
     again = reading.read_again(data, table, signs) if signs else None
     if again is None:
-        return table, ""
+        return table, "", ""
     facts = ". ".join(one.fact for one in mixed)
     words = [*shown_source(data, reading), *_ONLY_USUAL, "--force"]
-    return again, (
-        f"Read as missing: {ui.listed(map(repr, signs))}. {facts}. If they are not missing, run: "
-        f"shoal init {' '.join(words)}"
-    )
+    why = f"Read as missing: {ui.listed(map(repr, signs))}. {facts}. If they are not missing, run:"
+    return again, why, f"shoal init {' '.join(words)}"
 
 
 def _show(plan: FirstPlan, out: Path) -> None:
