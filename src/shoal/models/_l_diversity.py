@@ -116,7 +116,7 @@ class LDiversity(SensitiveModel):
             )
         return (
             f"that the most frequent value of a class is rarer than {self.c:g} times all values "
-            f"from the {self.l:g}th most frequent on (c = {self.c}, l = {self.l})"
+            f"from rank {self.l:g} on, ranked by frequency (c = {self.c}, l = {self.l})"
         )
 
 
