@@ -72,7 +72,7 @@ test-core: $(CORE)/.installed ## Test what extras and packaging can break, on th
 	$(SAY) "Testing the built wheel without extras"
 	@$(KEEP_COMPILED)
 	@$(CORE)/bin/pytest $(PYTEST_JOBS) tests/test_installed.py tests/test_import_time.py \
-		tests/app/test_cli_commands.py tests/table/storage tests/table/test_frames.py \
+		tests/app/cli/test_cli_commands.py tests/table/storage tests/table/test_frames.py \
 		tests/snapshots tests/workflow/test_release.py
 
 # Each number is a case. The next run can start where this one ended: make fuzz FROM=40000.
@@ -83,7 +83,7 @@ fuzz: $(VENV)/.installed ## Try random tables, plans and releases on all cores (
 	@cd tests && ../$(BIN)/python -m fuzz.campaign --minutes $(MINUTES) --from $(FROM)
 
 bench: $(VENV)/.installed ## Run every benchmark
-	@for script in benchmarks/*.py; do \
+	@for script in benchmarks/*.py benchmarks/kernels/*.py; do \
 		printf '\n== %s\n' "$$script"; $(BIN)/python "$$script" || exit 1; done
 
 clean: ## Remove environments, caches and what was built

@@ -127,7 +127,7 @@ def swap(cache: Path, rows: int, k: int) -> None:
     import shoal as sh
     from shoal.workflow import EngineSettings
 
-    sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "engines"))
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "engines" / "parts"))
     from cluster import Cluster
 
     source = cache / f"numbers-{rows}"

@@ -18,7 +18,7 @@ import pytest
 
 from shoal.errors import ShoalWarning
 
-from .warm_process import WarmProcess
+from .parts.warm_process import WarmProcess
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 

@@ -23,7 +23,7 @@ from shoal.masking import discover_maskers
 from shoal.table import LABELLED
 from shoal.workflow.release._release import _write_public
 
-from ..installed import INSTALLED
+from ..parts.installed import INSTALLED
 
 ROWS = 120
 #: The columns in which everybody has a value of their own.

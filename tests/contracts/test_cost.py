@@ -42,9 +42,9 @@ from shoal import (
 from shoal.table import Column, _classes
 from shoal.table.columns import _column, _encode
 
-from ..counting import COUNTS, WATCHED, counted
+from ..parts.counting import COUNTS, WATCHED, counted
 from ..snapshots.tables import people, survey, visits
-from .registry import KNOWN_METHODS
+from .parts.registry import KNOWN_METHODS
 
 STEPS = {
     "nothing": [],

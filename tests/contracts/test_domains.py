@@ -25,9 +25,9 @@ from shoal.table.columns._quantities import scale_of
 from shoal.utility import normalized_certainty_penalty, variance_ratio
 from shoal.workflow.release._profile import column_profiles
 
-from ..counting import counted
+from ..parts.counting import counted
 from ..snapshots import tables as snapshots
-from .registry import AWKWARD, MASKERS
+from .parts.registry import AWKWARD, MASKERS
 
 TABLES = AWKWARD | {
     "odd": snapshots.odd,

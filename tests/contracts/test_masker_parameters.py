@@ -17,8 +17,8 @@ from shoal.errors import (
 )
 from shoal.parameters import Flag, parameters_of
 
-from .each_masker import each_class, each_example, each_random
-from .registry import (
+from .parts.each_masker import each_class, each_example, each_random
+from .parts.registry import (
     FIRST_BY_PLACE,
     KNOWN_METHODS,
     MASKERS,

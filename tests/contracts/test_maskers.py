@@ -17,8 +17,8 @@ from shoal.errors import (
     UnprotectedColumnWarning,
 )
 
-from .each_masker import each_example, each_of_columns
-from .registry import (
+from .parts.each_masker import each_example, each_of_columns
+from .parts.registry import (
     AWKWARD,
     KNOWN_METHODS,
     MASKERS,

@@ -16,14 +16,14 @@ from shoal.errors import InputError, ShoalError
 from shoal.parameters import Anything
 from shoal.workflow import discover_all_measures
 
-from .measure_examples import (
+from .parts.measure_examples import (
     HIGHER_WITH_WILDCARDS,
     MEASURES,
     NOT_BEST_WHEN_UNMASKED,
     OF_CLASSES,
     options_for,
 )
-from .registry import AWKWARD, crossed, masked_by, people
+from .parts.registry import AWKWARD, crossed, masked_by, people
 
 INFOS = discover_all_measures()
 each_example = pytest.mark.parametrize("example", MEASURES, ids=lambda example: example.id)

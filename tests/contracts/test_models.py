@@ -16,8 +16,8 @@ from shoal.errors import InputError, ParameterError, PlanError
 from shoal.models import conditions_of, discover_models, table_conditions
 from shoal.parameters import parameters_of
 
-from .model_examples import MODELS, with_secret
-from .registry import AWKWARD, crossed, models, people
+from .parts.model_examples import MODELS, with_secret
+from .parts.registry import AWKWARD, crossed, models, people
 
 each_example = pytest.mark.parametrize("example", MODELS, ids=lambda example: example.id)
 each_class = pytest.mark.parametrize(

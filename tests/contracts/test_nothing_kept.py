@@ -29,8 +29,8 @@ from shoal.errors import ParameterError, RequirementNotMet, ShoalWarning
 from shoal.masking import Secrets
 
 from ..snapshots.tables import survey
-from .each_masker import each_example, each_random
-from .registry import KNOWN_METHODS, MASKERS, masked_by, people, people_columns
+from .parts.each_masker import each_example, each_random
+from .parts.registry import KNOWN_METHODS, MASKERS, masked_by, people, people_columns
 
 
 def protected(plan, table):

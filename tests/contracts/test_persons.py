@@ -12,8 +12,8 @@ import pytest
 from shoal import Round, Suppress, Table
 from shoal.workflow import discover_all_measures
 
-from .measure_examples import MEASURES, OF_CLASSES, options_for
-from .registry import masked_by, people
+from .parts.measure_examples import MEASURES, OF_CLASSES, options_for
+from .parts.registry import masked_by, people
 
 INFOS = discover_all_measures()
 each_example = pytest.mark.parametrize("example", MEASURES, ids=lambda example: example.id)

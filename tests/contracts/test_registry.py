@@ -11,9 +11,9 @@ from shoal.masking import Masker, discover_maskers
 from shoal.models import PrivacyModel, discover_models
 from shoal.workflow import discover_all_measures
 
-from .measure_examples import MEASURES
-from .model_examples import MODELS
-from .registry import APART, MASKERS
+from .parts.measure_examples import MEASURES
+from .parts.model_examples import MODELS
+from .parts.registry import APART, MASKERS
 
 EXAMPLES = {
     "methods": (discover_maskers, {*APART, *(example.method for example in MASKERS)}),

@@ -21,9 +21,9 @@ from shoal.workflow.release._release import public_facts, written_file
 
 from ..fuzz.public_half import read_public
 from ..fuzz.recount import MEASURES, MODELS, NOT_PUBLIC, recount
-from ..installed import INSTALLED
-from .model_examples import KNOWN_MODELS
-from .registry import KNOWN_METHODS, MASKERS
+from ..parts.installed import INSTALLED
+from .parts.model_examples import KNOWN_MODELS
+from .parts.registry import KNOWN_METHODS, MASKERS
 
 #: What every table satisfies, so that a method can be followed as it is: the numbers tell.
 ALWAYS = {

@@ -18,8 +18,8 @@ from shoal.models import KAnonymity, PopulationModel
 from shoal.workflow._assess import assess_release
 from shoal.workflow._require import discover_all_measures, make_claim
 
-from .model_examples import KNOWN_MODELS, MODELS
-from .registry import MASKERS
+from .parts.model_examples import KNOWN_MODELS, MODELS
+from .parts.registry import MASKERS
 
 _NAMES = ["age", "city", "ill"]
 

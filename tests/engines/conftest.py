@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from .cluster import SHORT_LIVED, Cluster, free_port
-from .kinds import EngineKind
+from .parts.cluster import SHORT_LIVED, Cluster, free_port
+from .parts.kinds import EngineKind
 
 
 @pytest.hookimpl(trylast=True)

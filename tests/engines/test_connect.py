@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from .tables import people, rows_of
+from .parts.tables import people, rows_of
 
 CLIENT = """
 import sys, warnings

@@ -26,11 +26,11 @@ from shoal.masking import Masker
 from shoal.randomness import SecretStream
 from shoal.workflow._require import discover_all_measures, make_claim
 
-from ..contracts.model_examples import KNOWN_MODELS, MODELS, with_secret
-from ..contracts.registry import AWKWARD, KNOWN_METHODS, MASKERS, MaskerExample
-from .kinds import EngineKind
-from .plans import LEVELS, PLANS, QUASI, ROLES
-from .tables import people, rows_of
+from ..contracts.parts.model_examples import KNOWN_MODELS, MODELS, with_secret
+from ..contracts.parts.registry import AWKWARD, KNOWN_METHODS, MASKERS, MaskerExample
+from .parts.kinds import EngineKind
+from .parts.plans import LEVELS, PLANS, QUASI, ROLES
+from .parts.tables import people, rows_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::shoal.errors.ShoalWarning")
 

@@ -21,9 +21,9 @@ from shoal.errors import InputError, RequirementNotMet, RolesError, Verification
 from shoal.workflow import EngineSettings
 from shoal.workflow import protect as in_memory
 
-from .plans import PLANS, QUASI, ROLES
-from .plans import plan_of as plan
-from .tables import people, rows_of, written
+from .parts.plans import PLANS, QUASI, ROLES
+from .parts.plans import plan_of as plan
+from .parts.tables import people, rows_of, written
 
 pytestmark = pytest.mark.filterwarnings("ignore::shoal.errors.ShoalWarning")
 

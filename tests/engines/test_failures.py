@@ -18,7 +18,7 @@ from shoal.app.cli.output._progress import time_left
 from shoal.errors import ShoalError
 from shoal.workflow import EngineSettings
 
-from .tables import people
+from .parts.tables import people
 
 ROLES = sh.Roles(
     quasi_identifiers=["alter", "member"], insensitive=["born", "wage", "ill", "Wohn ort", "note"]

@@ -18,8 +18,8 @@ import pytest
 import shoal as sh
 from shoal.workflow.release._folder import WORKSHOP
 
-from .cluster import SHORT_LIVED
-from .tables import people, written
+from .parts.cluster import SHORT_LIVED
+from .parts.tables import people, written
 
 #: By hand: SHOAL_KILLS=20 pytest tests/engines/test_killed.py
 KILLS = int(os.environ.get("SHOAL_KILLS", "1"))

@@ -15,7 +15,7 @@ from shoal.measurement import Measurement
 from shoal.workflow import Limit
 from shoal.workflow import protect as in_memory
 
-from .tables import people, written
+from .parts.tables import people, written
 
 QUASI = ["alter", "Wohn ort", "member"]
 ROLES = sh.Roles(

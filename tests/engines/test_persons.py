@@ -15,8 +15,8 @@ from shoal.engines._engine import ROW
 from shoal.engines.steps import _chunked
 from shoal.errors import InputError
 
-from .kinds import EngineKind
-from .tables import people, written
+from .parts.kinds import EngineKind
+from .parts.tables import people, written
 
 QUASI = ["alter", "wage"]
 ROLES = sh.Roles(

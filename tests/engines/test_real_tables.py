@@ -18,7 +18,7 @@ from shoal.engines import _engine
 from shoal.engines.steps import _chunked
 from shoal.errors import InputError, RequirementNotMet
 
-from .kinds import EngineKind
+from .parts.kinds import EngineKind
 
 pytestmark = pytest.mark.filterwarnings("ignore::shoal.errors.ShoalWarning")
 

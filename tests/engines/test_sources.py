@@ -20,7 +20,7 @@ from shoal.engines._duckdb import DatabaseTable, DuckDb
 from shoal.errors import InputError, ReadError
 from shoal.workflow import EngineSettings
 
-from .tables import people
+from .parts.tables import people
 
 ROLES = sh.Roles(quasi_identifiers=["alter", "member"], insensitive=["born", "wage", "ill"])
 PLAN = """

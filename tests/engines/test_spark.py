@@ -26,7 +26,7 @@ from shoal.engines.steps._functions import Noise, Redrawn
 from shoal.errors import InputError, ReadError, ReleaseError, RequirementNotMet
 from shoal.workflow import EngineSettings, protect
 
-from .tables import rows_of
+from .parts.tables import rows_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::shoal.errors.ShoalWarning")
 

@@ -22,7 +22,7 @@ from shoal import Roles, Table
 from shoal.errors import InputError
 from shoal.table import LABELLED, ReleasedFile
 
-from ..installed import INSTALLED
+from ..parts.installed import INSTALLED
 from .tables import TRICKY, tables
 
 _SHEET = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"

@@ -14,7 +14,7 @@ from shoal.masking import discover_maskers
 from shoal.models import discover_models
 from shoal.workflow import discover_all_measures
 
-from ..contracts.registry import maskers, models
+from ..contracts.parts.registry import maskers, models
 
 NAMES = st.text(min_size=1, max_size=10)
 

@@ -15,7 +15,7 @@ from shoal import AddNoise, KAnonymity, Limit, Plan, Roles, Round, Suppress, Tab
 from shoal.errors import InputError, ReleaseError, ShoalWarning
 from shoal.table import LABELLED
 
-from ..installed import INSTALLED
+from ..parts.installed import INSTALLED
 from .tables import TRICKY, tables
 
 each_format = pytest.mark.parametrize("format", INSTALLED)

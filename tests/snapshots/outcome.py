@@ -255,10 +255,22 @@ def _same(old: Any, new: Any) -> bool:
     return isinstance(new, number) and math.isclose(old, new, rel_tol=TOLERANCE, abs_tol=NOTHING)
 
 
+def place_of(name: str, folder: Path = RECORDED) -> Path:
+    """Where an outcome is on record: in a folder for each word of its name."""
+    return folder.joinpath(*name.split("-")).with_suffix(".json")
+
+
+def names_on_record() -> set[str]:
+    """Every name that has an outcome on record."""
+    found = (path.relative_to(RECORDED).with_suffix("") for path in RECORDED.rglob("*.json"))
+    return {"-".join(path.parts) for path in found}
+
+
 def compare(name: str, found: Any, *, record: bool, folder: Path = RECORDED) -> None:
     """Fail where an outcome is not the recorded one, or put it on record."""
-    file = folder / f"{name}.json"
+    file = place_of(name, folder)
     if record:
+        file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(_written(found), "utf-8")
         return
     assert file.exists(), f"{name} is not on record; SHOAL_RECORD=1 records it"

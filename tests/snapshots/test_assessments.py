@@ -25,7 +25,7 @@ from shoal import (
 )
 from shoal.workflow import discover_all_measures
 
-from .outcome import RECORDED, compare, differences, of_assessment
+from .outcome import compare, differences, of_assessment, place_of
 from .tables import TABLES, people
 
 #: They train models.
@@ -134,5 +134,5 @@ def test_every_measure_is_on_record():
     """Each by one of the tables at least; asked for in vain it would be in 'left_out'."""
     kept = set()
     for name in NAMES:
-        kept |= set(json.loads((RECORDED / f"{name}.json").read_text("utf-8"))["measurements"])
+        kept |= set(json.loads(place_of(name).read_text("utf-8"))["measurements"])
     assert kept == {*ALONE, *COMPARING}

@@ -100,7 +100,7 @@ def test_other_keys_are_seen(fixed, tmp_path):
 
 
 def test_no_key_is_on_record():
-    for path in RECORDED.glob("*.json"):
+    for path in RECORDED.rglob("*.json"):
         names = [at.rpartition(" / ")[2] for at, _ in leaves(json.loads(path.read_text("utf-8")))]
         assert not {"key", "created", "shoal"} & set(names), path.stem
 

@@ -16,7 +16,7 @@ from shoal.table import _classes
 from shoal.table._classes import Classes, counted_values, exact_total, form_classes
 from shoal.table.columns._encode import Codes, encode
 
-from ..grouping import classes_of, weight_sums, wildcard_sizes, wildcard_weight_sums
+from ..parts.grouping import classes_of, weight_sums, wildcard_sizes, wildcard_weight_sums
 
 Rows = list[tuple[Any, ...]]
 

@@ -14,7 +14,7 @@ from shoal import Table
 from shoal.errors import InputError
 from shoal.table._provenance import KeyPositions
 
-from ..counting import counted
+from ..parts.counting import counted
 
 keys = st.lists(st.integers(-5, 40) | st.integers(-(10**12), 10**12), unique=True, max_size=30)
 

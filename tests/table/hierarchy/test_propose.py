@@ -14,7 +14,7 @@ from shoal import Hierarchy, Table, read
 from shoal.errors import InputError
 from shoal.table import released_column
 
-from ...contracts.registry import AWKWARD
+from ...contracts.parts.registry import AWKWARD
 from ...properties.tables import tables
 from .ladders import ascending, check_ladder
 

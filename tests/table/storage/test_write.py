@@ -27,7 +27,7 @@ from shoal.table.storage._read import read_frame
 from shoal.table.storage._write import schema_of, write_columns, write_frame
 from shoal.table.storage.labelled._dictionary import LABELLED
 
-from ...installed import is_installed
+from ...parts.installed import is_installed
 
 every_format = pytest.mark.parametrize("format", FORMATS)
 
