@@ -6,12 +6,19 @@ import gc
 import hashlib
 import itertools
 import os
+import signal
 
 import pytest
 
 # Each job of the suite has one processor, on which threads of libraries would wait for each other.
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "POLARS_MAX_THREADS"):
     os.environ.setdefault(variable, "1")
+
+# A run in the background, or under nohup, ignores these signals, and so would every process that a
+# test starts and stops.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+if hasattr(signal, "SIGHUP"):
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 #: Every run of the suite is the same; any word here selects other draws and other examples.
 EXPLORE = os.environ.get("SHOAL_EXPLORE", "")
