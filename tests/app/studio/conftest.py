@@ -20,6 +20,7 @@ from shoal.app.studio._app import make_app, make_studio
 from shoal.app.studio._jobs import Job
 from shoal.app.studio._pages import Studio
 from shoal.app.studio._project import Project
+from shoal.app.studio.screens import hierarchies
 from shoal.app.studio.screens.data import choose
 
 PORT = 8765
@@ -101,8 +102,11 @@ def people(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def open_studio(tmp_path: Path) -> Iterator[Callable[..., Browser]]:
-    """Open a project: with a table, and with a plan as text."""
+def open_studio(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Callable[..., Browser]]:
+    """Open a project: with a table, and with a plan as text; its pages wait for their numbers."""
+    monkeypatch.setattr(hierarchies, "_PATIENCE", 60.0)
     opened: list[Studio] = []
 
     def make(source: Path | None = None, plan: str = "", folder: str = "project") -> Browser:
