@@ -212,7 +212,7 @@ def test_tuples_with_the_same_tag_and_slot_stay_apart() -> None:
         assert totals.tolist() == [1, 1, 0]
 
 
-@pytest.mark.parametrize("rows", [10, 200_000])
+@pytest.mark.parametrize("rows", [10, 5_000, 200_000])
 def test_whether_keys_all_differ(rows: int) -> None:
     keys = np.random.default_rng(3).permutation(rows).astype(np.uint64) * np.uint64(2**40 + 1)
     assert all_differ(keys)

@@ -33,6 +33,7 @@ _ONE = np.uint64(1)
 _FIRST_SLOTS = 2**12
 _SMALL_RANGE = 2**16
 _NARROW = 2  # bytes of codes that numpy would widen to count them
+_FEW_KEYS = 2**12  # sorting so many is fast, and too many of them can share a place by chance
 _SORT_COST = 16  # the cost of one key that numpy sorts, in steps of :func:`is_small`
 _HASH_COST = 8  # the cost of one hashed tuple, in comparisons of two tuples
 
@@ -58,7 +59,7 @@ def all_differ(keys: Keys) -> bool:
     (True, False)
     """
     rows = len(keys)
-    if is_small(_SORT_COST * rows):
+    if rows <= _FEW_KEYS or is_small(_SORT_COST * rows):
         return len(np.unique(keys)) == rows
     # Sixteen places per key: few keys share one, and only those can be equal.
     words = np.zeros((2, 1 << max(rows // 4 - 1, 1).bit_length()), np.uint64)
