@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from types import MappingProxyType
 from typing import Annotated
 
 import numpy as np
@@ -15,6 +16,7 @@ from shoal import Table
 from shoal.errors import InputError, ParameterError
 from shoal.measurement import Measurement, measure
 from shoal.parameters import (
+    ByColumn,
     ColumnNames,
     Condition,
     Integer,
@@ -24,6 +26,7 @@ from shoal.parameters import (
     Secret,
     Text,
     check_parameter_name,
+    column_weights,
     parameters_of,
 )
 
@@ -65,6 +68,16 @@ NAN, INF = float("nan"), float("inf")
             [["a"], ("a", "b"), ["*", ""]],
             [[], (), "a", b"a", ["a", "a"], [1], None, {"a"}, {"a": 1}, 5],
             "a list of different column names",
+        ),
+        (
+            ByColumn("weights", Real(above=0), "1"),
+            [{}, {"a": 3}, {"a": 0.5, "*": np.float32(2)}, MappingProxyType({"": 1})],
+            [
+                *({"a": bad} for bad in (0, -1, NAN, INF, True, "1", None, 10**400, {})),
+                *({"a": 1, other: 1} for other in (5, None, b"b")),
+                *(None, [("a", 1)], "a", 1, ["a"]),
+            ],
+            "a table of columns with their weights, each a number > 0",
         ),
         (
             Secret(),
@@ -123,6 +136,36 @@ def test_errors(given, said):
         Method(**given)
     assert said in str(caught.value)
     assert len(str(caught.value)) < 200
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"a": 3, "zip": 0}, "0 for 'zip'"),
+        ({"a": True}, "True for 'a'"),
+        ({"a": "x" * 500}, "... for 'a'"),
+        ({5: 1}, "1 for 5"),
+        ([3], "[3]"),
+    ],
+)
+def test_an_error_names_the_first_column_with_an_invalid_value(given, said):
+    assert ByColumn("weights", Real(above=0), "1").shown(given).endswith(said)
+
+
+def test_weights_are_relative_to_the_largest():
+    assert column_weights(None, ["a", "b"], "weights") == (1.0, 1.0)
+    assert column_weights({"b": 4}, ["a", "b", "c"], "weights") == (0.25, 1.0, 0.25)
+    assert column_weights({"b": 0.25}, ["a", "b"], "weights") == (1.0, 0.25)
+    assert column_weights({"a": 0.1, "b": 0.3}, ["a", "b"], "weights") == column_weights(
+        {"a": 1, "b": 3}, ["a", "b"], "weights"
+    )
+    assert column_weights({"a": 1e308, "b": 1e-308}, ["a", "b"], "weights") == (1.0, 1e-12)
+    assert column_weights({}, [], "weights") == ()
+
+
+def test_weights_of_other_columns_are_refused():
+    with pytest.raises(InputError, match=r"'importance' names 'aeg', 'ill', .* 'age', 'zip'\."):
+        column_weights({"age": 1, "aeg": 2, "ill": 1}, ["age", "zip"], "importance")
 
 
 def test_private_values_are_in_no_error():

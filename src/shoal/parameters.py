@@ -22,7 +22,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self, TypeVar, cast, get_args, get_type_hints
 
-from shoal.errors import ParameterError, did_you_mean
+from shoal.errors import InputError, ParameterError, did_you_mean, quoted
 from shoal.hints import Helpful, helpful, under_new_names
 from shoal.notebook import listing, view
 
@@ -162,6 +162,51 @@ class ColumnNames(Constraint):
             and all(isinstance(name, str) for name in value)
             and len(set(value)) == len(value)
         )
+
+
+@dataclass(frozen=True)
+class ByColumn(Constraint):
+    """A table of columns with one of ``what`` for each, such as a level or a weight.
+
+    ``otherwise`` says what a column without one gets.
+    """
+
+    what: str
+    each: Constraint
+    otherwise: str
+
+    def accepts(self, value: Any) -> bool:
+        return isinstance(value, Mapping) and all(
+            isinstance(name, str) and self.each.accepts(one) for name, one in value.items()
+        )
+
+    def describe(self) -> str:
+        return f"a table of columns with their {self.what}, each {self.each.describe()}"
+
+    def shown(self, value: Any) -> str:
+        """For a table, the first column whose value is invalid."""
+        for name, one in value.items() if isinstance(value, Mapping) else ():
+            if not self.accepts({name: one}):
+                return f"{_shown(one)} for {_shown(name)}"
+        return super().shown(value)
+
+
+def column_weights(
+    given: Mapping[str, float] | None, columns: Sequence[str], parameter: str
+) -> tuple[float, ...]:
+    """The weight of each column relative to the largest one; a column without a weight has 1.
+
+    They have 12 digits, so that weights in the same proportions are the same weights, and are at
+    least 1e-12, so that none becomes 0.
+    """
+    stray = [name for name in given or () if name not in columns]
+    if stray:
+        raise InputError(
+            f"'{parameter}' names {quoted(stray)}, but the columns of this step are "
+            f"{quoted(columns)}. Remove the others from '{parameter}', or correct their names."
+        )
+    weights = [float((given or {}).get(name, 1)) for name in columns]
+    return tuple(max(1e-12, float(f"{weight / max(weights):.11e}")) for weight in weights)
 
 
 @dataclass(frozen=True)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 import random
 from typing import Any
 
 from shoal.masking import discover_maskers
-from shoal.masking.generalization._hierarchies import Hierarchies, Levels
+from shoal.masking.generalization._hierarchies import Hierarchies
 from shoal.masking.grouping._group_models import PrivacyModels
 from shoal.models import discover_models
 from shoal.parameters import (
+    ByColumn,
     ColumnNames,
     Condition,
     Flag,
@@ -128,8 +130,12 @@ def draw_value(rng: random.Random, parameter: Parameter, table: Drawn) -> Any:
             return rng.choice([0, 5, 2**70])
         case Hierarchies():
             return {rng.choice(names): draw_hierarchy(rng)}
-        case Levels():
+        case ByColumn(each=Integer()):
             return {rng.choice(names): rng.choice([0, 1, 2, 9])}
+        case ByColumn(each=each):
+            known = table.roles.get("quasi_identifiers") if rng.random() < 0.9 else None
+            of_one = dataclasses.replace(parameter, constraint=each)
+            return {rng.choice(known or names): draw_value(rng, of_one, table)}
         case PrivacyModels():
             return draw_models(rng, table)
         case Population() | Tree():

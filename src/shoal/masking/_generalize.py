@@ -28,14 +28,14 @@ from shoal.masking.generalization._demand import (
     crowd_of,
     demand_of,
 )
-from shoal.masking.generalization._hierarchies import Hierarchies, Levels, hierarchies_for
+from shoal.masking.generalization._hierarchies import Hierarchies, hierarchies_for
 from shoal.masking.generalization._recoding import TOP, Recoding, Scale, layers_of
 from shoal.masking.generalization._search import ALGORITHMS, problem_of, search
 from shoal.masking.generalization._serving import ServedLevels
 from shoal.masking.generalization._space import LevelSpace
 from shoal.masking.grouping._group_models import Models, PrivacyModels, models_of
 from shoal.models import PopulationModel, PrivacyModel
-from shoal.parameters import ColumnNames, Flag, Integer, OneOf, Real
+from shoal.parameters import ByColumn, ColumnNames, Flag, Integer, OneOf, Real
 from shoal.table import OTHER, Course, Hierarchy, Table, stacked_table
 
 
@@ -132,7 +132,9 @@ class Generalize(Masker):
     k: Annotated[int | None, Integer(minimum=2)] = None
     models: Annotated[Models | None, PrivacyModels()] = None
     hierarchies: Annotated[Mapping[str, Any] | None, Hierarchies()] = None
-    levels: Annotated[Mapping[str, int] | None, Levels()] = None
+    levels: Annotated[
+        Mapping[str, int] | None, ByColumn("levels", Integer(minimum=0), "the best")
+    ] = None
     suppression_limit: Annotated[float, Real(minimum=0, maximum=1)] = 0.0
     loss: Annotated[str, OneOf(LOSSES)] = "loss"
     suppressed: Annotated[str, OneOf(("removed", "kept"))] = "removed"

@@ -24,10 +24,11 @@ from hypothesis import strategies as st
 from shoal import Hierarchy, Roles, Table
 from shoal.errors import ShoalWarning
 from shoal.masking import Masker, discover_maskers
-from shoal.masking.generalization._hierarchies import Hierarchies, Levels
+from shoal.masking.generalization._hierarchies import Hierarchies
 from shoal.masking.grouping._group_models import PrivacyModels
 from shoal.models import KAnonymity, LDiversity, PrivacyModel
 from shoal.parameters import (
+    ByColumn,
     ColumnNames,
     Constraint,
     Flag,
@@ -378,9 +379,8 @@ def values_of(constraint: Constraint) -> st.SearchStrategy[Any]:
         case Hierarchies():
             kinds = st.sampled_from([Hierarchy.intervals([5, 10]), Hierarchy.prefixes([2])])
             return st.dictionaries(st.text(min_size=1), kinds, min_size=1, max_size=3)
-        case Levels():
-            levels = st.integers(0, 5)
-            return st.dictionaries(st.text(min_size=1), levels, min_size=1, max_size=3)
+        case ByColumn(each=each):
+            return st.dictionaries(st.text(min_size=1), values_of(each), min_size=1, max_size=3)
         case PrivacyModels():
             models = st.builds(KAnonymity, st.integers(2, 99))
             return models | st.lists(models, min_size=1, max_size=3)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal.errors import CodesWarning, InputError, about, did_you_mean, quoted
-from shoal.parameters import Constraint, Integer
+from shoal.parameters import Constraint
 from shoal.table import QUANTITIES, Hierarchy, HierarchyCodes, Table, codes_in
 
 
@@ -59,21 +59,6 @@ class Hierarchies(Constraint):
             name: os.fspath(folder / one) if isinstance(one, str) else one
             for name, one in value.items()
         }
-
-
-@dataclass(frozen=True)
-class Levels(Constraint):
-    """A level for each column."""
-
-    words = "a table of columns with their levels, each an integer ≥ 0"
-
-    def accepts(self, value: Any) -> bool:
-        return (
-            isinstance(value, Mapping)
-            and len(value) > 0
-            and all(isinstance(name, str) for name in value)
-            and all(Integer(minimum=0).accepts(level) for level in value.values())
-        )
 
 
 def fixed_levels(

@@ -11,10 +11,11 @@ import tomlkit
 from shoal.app.studio._pages import Form
 from shoal.app.studio.planning._methods import docstring_of, fitting, nameable
 from shoal.errors import InputError
-from shoal.masking.generalization._hierarchies import Hierarchies, Levels
+from shoal.masking.generalization._hierarchies import Hierarchies
 from shoal.masking.grouping._group_models import PrivacyModels
 from shoal.models import PrivacyModel, discover_models
 from shoal.parameters import (
+    ByColumn,
     ColumnNames,
     Constraint,
     Flag,
@@ -35,12 +36,14 @@ _LONGEST: Final = 2_000
 
 @dataclass(frozen=True)
 class Part:
-    """One line of a field with several lines: a column's hierarchy or level, or a model."""
+    """One line of a field with several lines: a column's hierarchy or number, or a model."""
 
     name: str
     label: str
     value: str
     choices: tuple[tuple[str, str], ...] = ()
+    #: What applies as long as the line is empty.
+    otherwise: str = ""
     #: The parameters of a model.
     fields: tuple[Field, ...] = ()
 
@@ -98,7 +101,7 @@ def fields_of(declaring: Any, given: Mapping[str, Any], place: Place) -> list[Fi
                 parameter.required,
                 parameter.name in given,
                 _choices(declaring, parameter, place),
-                _parts(kind, value, place),
+                _parts(parameter.constraint, kind, value, place),
             )
         )
     return found
@@ -119,7 +122,7 @@ def _kind(constraint: Constraint) -> str:
         (OneColumn, "column"),
         (PrivacyModels, "models"),
         (Hierarchies, "hierarchies"),
-        (Levels, "levels"),
+        (ByColumn, "by column"),
     ):
         if isinstance(constraint, cls):
             return kind
@@ -135,7 +138,7 @@ def _shown(value: Any, kind: str) -> Any:
         return tomlkit.item(value).as_string()
     if isinstance(value, list) and kind == "text":
         return ", ".join(map(str, value))
-    return "" if value is None or kind in ("models", "hierarchies", "levels") else str(value)
+    return "" if value is None or kind in ("models", "hierarchies", "by column") else str(value)
 
 
 def _choices(declaring: Any, parameter: Parameter, place: Place) -> tuple[str, ...]:
@@ -183,7 +186,7 @@ def as_written(model: type[PrivacyModel], values: Mapping[str, Any]) -> Any:
     return values[first] if [*values] == [first] else dict(values)
 
 
-def _parts(kind: str, value: Any, place: Place) -> tuple[Part, ...]:
+def _parts(constraint: Constraint, kind: str, value: Any, place: Place) -> tuple[Part, ...]:
     value = _by_model(value) if kind == "models" else value
     given: Mapping[str, Any] = value if isinstance(value, Mapping) else {}
     columns = list(dict.fromkeys((*place.table.roles.quasi_identifiers, *given)))
@@ -197,8 +200,11 @@ def _parts(kind: str, value: Any, place: Place) -> tuple[Part, ...]:
             )
             for name, cls in group_models().items()
         )
-    if kind == "levels":
-        return tuple(Part(name, name, str(given.get(name, ""))) for name in columns)
+    if isinstance(constraint, ByColumn):
+        return tuple(
+            Part(name, name, str(given.get(name, "")), otherwise=constraint.otherwise)
+            for name in columns
+        )
     if kind == "hierarchies":
         return tuple(_hierarchy_part(name, given, place) for name in columns)
     return ()
@@ -238,7 +244,7 @@ def values_of(
         name = prefix + shown.name
         if shown.kind == "kept":
             values[shown.name] = given[shown.name]
-        elif shown.kind in ("models", "levels", "hierarchies"):
+        elif shown.kind in ("models", "by column", "hierarchies"):
             value = _table_from(shown, form, given, place)
         elif shown.kind == "columns":
             value = form.all(name) or None
