@@ -212,13 +212,15 @@ class Suppress(Masker):
         if models:
             demand_of(k, models, table, columns)  # refuses what no class can satisfy
         weights = column_weights(self.importance, columns, "importance")
-        search = Fewest(dict(zip(columns, weights, strict=True)), self.missing, models)
+        costs = {name: weight / min(weights) for name, weight in zip(columns, weights, strict=True)}
+        search = Fewest(costs, self.missing, models)
         masked = search.blank(table, sets_of(self.combinations, columns, k))
         self.blanked_ = sum(
             masked.missing_count(name) - table.missing_count(name) for name in columns
         )
         largest = max((self.importance or {}).get(name, 1) for name in columns)
-        self.bound_ = None if search.bound is None else round(search.bound * largest, 6)
+        unit = largest * min(weights)  # the importance of the cheapest column
+        self.bound_ = None if search.bound is None else search.bound * unit
         self.optimal_ = search.proved
         log.compare(columns, masked, table)
         return masked

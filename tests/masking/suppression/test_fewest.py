@@ -199,6 +199,17 @@ def test_a_column_that_matters_stays():
     assert Suppress(k=3).fit_transform(table_of(rows)).missing_count("q2") > 0
 
 
+def test_importances_far_apart():
+    rows = random_rows(6, 300, (4, 4, 4, 4))
+    importance = {"q0": 1e9, "q1": 1e-3}
+    for reading in ("own", "wildcard"):
+        step = Suppress(k=3, importance=importance, missing=reading)
+        masked = step.fit_transform(table_of(rows))
+        assert masked.missing_count("q0") == 0
+        paid = [masked.missing_count(f"q{at}") * cost for at, cost in enumerate((1e9, 1e-3, 1, 1))]
+        assert 0 < step.bound_ <= sum(paid) + 1e-6
+
+
 def test_persons_count_and_not_their_rows():
     rng = np.random.default_rng(2)
     frame = pl.DataFrame(

@@ -17,6 +17,8 @@ _ROUNDS = 40  # of assigning some combinations again
 _WORK = 200_000  # combinations, over all rounds
 _AGAIN = 0.2  # the share of combinations that are assigned again, besides the costly ones
 _MENDING = 4
+_AT_ONCE = 50_000_000  # combinations × patterns × columns
+_MOST_MEETINGS = 1_000_000_000  # sought tuples × patterns of blanks × columns: some seconds
 _ENOUGH = 1e-9  # counts are sums of shares
 
 
@@ -30,7 +32,7 @@ def blanks_by_agreement(cells: Cells) -> Blanks | None:
     floor = float(least @ cells.counts[short])
     found, best = search.blanks(floor), search.patterns.copy()
     for _ in range(min(_ROUNDS, _WORK // max(1, len(short)))):
-        if found.proved:
+        if found.proved or search.meetings > _MOST_MEETINGS:
             break
         again = search.costs() > least + _ENOUGH
         again |= search.random.random(len(short)) < _AGAIN
@@ -59,6 +61,7 @@ class _Search:
         self._counts = cells.counts[short].astype(np.float64)
         self._rest_counts = cells.counts[others].astype(np.float64)
         self.patterns: Flags = np.zeros(self._own.shape, np.bool_)
+        self.meetings = 0
         self.random = np.random.default_rng(0)  # of a search that looks at counts only
 
     def costs(self) -> Floats:
@@ -75,8 +78,8 @@ class _Search:
     def lacking(self) -> Flags:
         """Which short combinations still agree with too few records."""
         held = self._blanked(np.arange(len(self._short)), self.patterns)
-        totals = _matching(held, self._rest, self._rest_counts)
-        totals += _matching(held, held, self._counts)
+        totals = self._matching(held, self._rest, self._rest_counts)
+        totals += self._matching(held, held, self._counts)
         few: Flags = totals < self._cells.need[self._short] - _ENOUGH
         return few
 
@@ -85,7 +88,11 @@ class _Search:
         for _, layer in self._cells.layers(len(open_)):
             if not len(open_):
                 return True
-            open_ = self._settle(open_, np.array(layer))
+            some = max(1, _AT_ONCE // max(1, len(open_) * self._own.shape[1]))
+            for first in range(0, len(layer), some):
+                if self.meetings > _MOST_MEETINGS:
+                    break
+                open_ = self._settle(open_, np.array(layer[first : first + some]))
         for _, pattern in self._cells.path():
             open_ = self._settle(open_, pattern[None, :])
         return not len(open_)
@@ -96,9 +103,9 @@ class _Search:
             ~(self._cells.missing[self._short[open_]][:, None, :] & layer).any(axis=2)
         )
         sought = self._blanked(open_[which], layer[place])
-        fixed = _matching(sought, self._rest, self._rest_counts)
+        fixed = self._matching(sought, self._rest, self._rest_counts)
         while len(which):
-            totals = fixed + _matching(
+            totals = fixed + self._matching(
                 sought, self._blanked(np.arange(len(self._short)), self.patterns), self._counts
             )
             enough = totals >= self._cells.need[self._short[open_[which]]] - _ENOUGH
@@ -119,30 +126,31 @@ class _Search:
 
         return np.where(patterns, np.uint32(WILDCARD), self._own[rows])
 
+    def _matching(
+        self, sought: npt.NDArray[np.uint32], held: npt.NDArray[np.uint32], counts: Floats
+    ) -> Floats:
+        """For each sought tuple, how many records of the held ones agree with it."""
+        from shoal.kernels.grouping import WILDCARD, dense_labels, wildcard_matches
 
-def _matching(
-    sought: npt.NDArray[np.uint32], held: npt.NDArray[np.uint32], counts: Floats
-) -> Floats:
-    """For each sought tuple, how many records of the held ones agree with it."""
-    from shoal.kernels.grouping import WILDCARD, dense_labels, wildcard_matches
-
-    if not len(sought) or not len(held):
-        return np.zeros(len(sought))
-    tuples = np.concatenate([sought, held])
-    seeks = np.arange(len(tuples)) < len(sought)
-    gaps = tuples == WILDCARD
-    words = np.packbits(gaps, axis=1).astype(np.uint64)
-    bits = np.zeros(len(tuples), np.uint64)
-    for word in words.T:
-        bits = dense_labels(bits << np.uint64(8) | word)[0].astype(np.uint64)
-    order = np.lexsort((bits, ~seeks))
-    runs = (
-        np.flatnonzero((np.diff(bits[order]) != 0) | (np.diff(seeks[order].view(np.int8)) != 0)) + 1
-    )
-    starts = np.concatenate(([0], runs, [len(tuples)]))
-    weights = np.concatenate([np.zeros(len(sought)), counts])
-    totals = np.empty(len(tuples))
-    totals[order] = wildcard_matches(
-        np.ascontiguousarray(tuples[order]), starts, seeks[order][starts[:-1]], weights[order]
-    )
-    return totals[: len(sought)]
+        if not len(sought) or not len(held):
+            return np.zeros(len(sought))
+        tuples = np.concatenate([sought, held])
+        seeks = np.arange(len(tuples)) < len(sought)
+        gaps = tuples == WILDCARD
+        words = np.packbits(gaps, axis=1).astype(np.uint64)
+        bits = np.zeros(len(tuples), np.uint64)
+        for word in words.T:
+            bits = dense_labels(bits << np.uint64(8) | word)[0].astype(np.uint64)
+        order = np.lexsort((bits, ~seeks))
+        runs = (
+            np.flatnonzero((np.diff(bits[order]) != 0) | (np.diff(seeks[order].view(np.int8)) != 0))
+            + 1
+        )
+        starts = np.concatenate(([0], runs, [len(tuples)]))
+        weights = np.concatenate([np.zeros(len(sought)), counts])
+        totals = np.empty(len(tuples))
+        totals[order] = wildcard_matches(
+            np.ascontiguousarray(tuples[order]), starts, seeks[order][starts[:-1]], weights[order]
+        )
+        self.meetings += len(sought) * int((~seeks[order][starts[:-1]]).sum()) * tuples.shape[1]
+        return totals[: len(sought)]

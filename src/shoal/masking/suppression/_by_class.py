@@ -19,6 +19,7 @@ from shoal.masking.suppression._cells import Blanks, Cells
 _DEARER = 1.25  # from one price to the next
 _ROUNDS = 100  # of dissolving classes
 _WORK = 400_000  # combinations, over all rounds
+_STEPS = 100_000  # patterns × prices × places of missing values, over all rounds
 _ENOUGH = 1e-9
 
 
@@ -31,7 +32,7 @@ def blanks_by_class(cells: Cells) -> Blanks | None:
     found = search.blanks(floor)
     rounds = min(_ROUNDS, _WORK // max(1, len(cells.short)))
     for _ in range(rounds):
-        if cells.cost(found) <= floor + _ENOUGH:
+        if cells.cost(found) <= floor + _ENOUGH or search.steps > _STEPS:
             break
         kept = search.placed
         search.dissolve()
@@ -71,6 +72,9 @@ class _Search:
             own = words[np.where(cells.missing[:, place], len(words) - 1, codes)]
             self._keys += own
             self._changes[:, place] = words[-1] - own
+        self._nothing = np.zeros(len(cells.costs), np.bool_)
+        self._gaps, gap = np.unique(cells.missing, axis=0, return_inverse=True)
+        self._gap, self.steps = gap.ravel(), 0
         self._spare = np.maximum(cells.sizes - cells.need, 0)
         width = cells.codes.shape[1]
         self.placed = _Placed(
@@ -85,29 +89,34 @@ class _Search:
         return Blanks(self.placed.combinations, self.placed.patterns, self.placed.records, floor)
 
     def dissolve(self) -> None:
-        """Forget a random part of the classes."""
+        """Forget a random part of the classes, with those whose records could not stand alone."""
         keys = np.unique(self.placed.keys)
         gone = keys[self._random.random(len(keys)) < self._random.random()]
-        was, kept = self.placed, ~np.isin(self.placed.keys, gone)
-        self.placed = _Placed(
-            was.combinations[kept], was.patterns[kept], was.records[kept], was.keys[kept]
-        )
+        while len(gone):
+            was, kept = self.placed, ~np.isin(self.placed.keys, gone)
+            self.placed = _Placed(
+                was.combinations[kept], was.patterns[kept], was.records[kept], was.keys[kept]
+            )
+            alone = self._cells.counts.copy()
+            np.subtract.at(alone, self.placed.combinations, self.placed.records)
+            few = np.flatnonzero((alone > 0) & (alone < self._cells.need))
+            gone = self.placed.keys[np.isin(self.placed.combinations, few)]
 
     def floor(self) -> float:
         """What no solution falls below: what each short combination would pay by itself."""
-        open_ = self._short
+        open_, started = self._short, self.steps
         least = np.zeros(len(open_))
         left = np.ones(len(open_), np.bool_)
-        for pattern in self._patterns:
+        for pattern in [self._nothing, *self._patterns]:
             rows = np.flatnonzero(left)
-            if not len(rows):
+            if not len(rows) or self.steps > started + _STEPS:
                 break
-            for some, blanked in self._by_blanks(open_[rows], pattern):
+            for some, blanked in self._by_blanks(open_[rows], pattern, anew=True):
                 keys, of = np.unique(self._under(open_[rows[some]], blanked), return_inverse=True)
                 enough = self._sums(blanked, keys, self._cells.counts)[of]
-                done = rows[some][enough >= self._cells.need[open_[rows[some]]]]
-                left[done] = False
-            least[rows] = (pattern & ~self._cells.missing[open_[rows]]) @ self._cells.costs
+                left[rows[some][enough >= self._cells.need[open_[rows[some]]]]] = False
+                least[rows[some]] = pattern @ self._cells.costs
+        self.steps = started
         return float(least @ self._cells.counts[open_])
 
     def run(self) -> bool:
@@ -123,13 +132,11 @@ class _Search:
         self._know(self.placed.keys, self.placed.records)
         price = float(self._cells.costs.min())
         most = float(self._cells.costs.sum()) * (int(self._cells.need.max(initial=1)) + 1)
-        nothing = np.zeros(len(self._cells.costs), np.bool_)
         order = self._random.permutation(len(self._patterns))  # other classes in every round
-        while len(open_) and price <= most:
-            for pattern in [nothing, *(self._patterns[at] for at in order)]:
-                if float(self._cells.costs[pattern].sum()) > price + _ENOUGH or not len(open_):
-                    continue
-                open_ = self._place(open_, pattern, price)
+        while len(open_) and price <= most and self.steps <= _STEPS:
+            for pattern in [self._nothing, *(self._patterns[at] for at in order)]:
+                if float(self._cells.costs[pattern].sum()) <= price + _ENOUGH and len(open_):
+                    open_ = self._place(open_, pattern, price, anew=True)
             price *= _DEARER
         for _, pattern in self._cells.path():
             if len(open_):
@@ -138,11 +145,13 @@ class _Search:
             open_ = self._draft(open_)
         return not len(open_)
 
-    def _place(self, open_: Integers, pattern: Flags, price: float) -> Integers:
+    def _place(
+        self, open_: Integers, pattern: Flags, price: float, *, anew: bool = False
+    ) -> Integers:
         """Form the classes of a pattern that cost at most ``price`` for each record of a short
         combination; return what is still open."""
         cells, still = self._cells, np.ones(len(open_), np.bool_)
-        for some, blanked in self._by_blanks(open_, pattern):
+        for some, blanked in self._by_blanks(open_, pattern, anew=anew):
             rows = open_[some]
             keys, of = np.unique(self._under(rows, blanked), return_inverse=True)
             counts = cells.counts[rows]
@@ -251,15 +260,23 @@ class _Search:
         rows, of = self._matching(blanked, keys, values > 0)
         return np.bincount(of, values[rows], len(keys)).astype(np.int64)
 
-    def _by_blanks(self, rows: Integers, pattern: Flags) -> Iterator[tuple[Integers, Flags]]:
-        """Which rows have which blanks under a pattern, with those that were there before."""
-        before = self._cells.missing[rows]
-        if not before.any():
-            yield np.arange(len(rows)), pattern
-            return
-        blanked, of = np.unique(before | pattern, axis=0, return_inverse=True)
-        for place, each in enumerate(blanked):
-            yield np.flatnonzero(of.ravel() == place), each
+    def _by_blanks(
+        self, rows: Integers, pattern: Flags, *, anew: bool = False
+    ) -> Iterator[tuple[Integers, Flags]]:
+        """Which rows have which blanks under a pattern, with those that were there before.
+
+        With ``anew``, without the rows that would lose fewer cells than the pattern has.
+        """
+        if anew:
+            gaps = np.flatnonzero(~(self._gaps & pattern).any(axis=1))
+            blanked, label = self._gaps[gaps] | pattern, np.full(len(self._gaps), -1)
+            label[gaps] = np.arange(len(gaps))
+        else:
+            blanked, label = np.unique(self._gaps | pattern, axis=0, return_inverse=True)
+        of = label.ravel()[self._gap[rows]]
+        for place in np.unique(of[of >= 0]).tolist():
+            self.steps += 1
+            yield np.flatnonzero(of == place), blanked[place]
 
 
 def _places(sorted_: Words, keys: Words) -> Integers:

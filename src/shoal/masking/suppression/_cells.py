@@ -17,7 +17,7 @@ from shoal.kernels.arrays import Flags, Floats, Integers
 from shoal.table import Classes, Table
 
 #: Patterns that are tried in order of cost; beyond them, one path leads to all columns.
-MOST_PATTERNS = 4_000
+MOST_PATTERNS = 2_048
 #: Patterns × combinations that are tried in order of cost: some seconds.
 MOST_WORK = 30_000_000
 
@@ -27,7 +27,7 @@ class Cells:
     """Combinations of values, how often each occurs, and what it costs to blank a column.
 
     ``sizes`` has the persons who share each combination in the reading asked for. A combination
-    with fewer than ``need`` is *short*.
+    with fewer than ``need`` is *short*. The cheapest column costs 1.
     """
 
     codes: npt.NDArray[np.uint32]
@@ -66,7 +66,7 @@ class Cells:
         for cost, layer in groupby(
             ordered, lambda pattern: round(float(self.costs[pattern].sum()), 9)
         ):
-            if cost > 0:
+            if cost:
                 yield cost, list(layer)
 
     def path(self) -> Iterator[tuple[float, Flags]]:

@@ -15,14 +15,16 @@ from shoal.kernels.arrays import Flags, Floats, Integers
 from shoal.masking.suppression._cells import Blanks, Cells
 
 _LARGEST = 1_500  # combinations × patterns
-_NODES = 3_000  # of the search, so that its result does not depend on the clock
+_MOST_PAIRS = 100_000  # of them that may agree
+_NODES = 300  # of the search, so that its result does not depend on the clock
 
 
 def fewest_blanks(cells: Cells, *, wildcard: bool) -> Blanks | None:
     """The best blanks; None if the table is too large to prove it, or nothing is enough."""
     rows = cells.short if wildcard else np.arange(len(cells.codes))
     width = len(cells.costs)
-    if len(rows) << width > _LARGEST or len(np.unique(cells.need)) > 1:
+    size = len(rows) << width
+    if size > _LARGEST or (wildcard and size**2 > _MOST_PAIRS) or len(np.unique(cells.need)) > 1:
         return None
     every = np.array([*product((False, True), repeat=width)])
     of, place = np.nonzero(~(cells.missing[rows][:, None, :] & every).any(axis=2))

@@ -85,8 +85,10 @@ class Fewest:
 
     def _found(self, table: Table, cells: Cells) -> Blanks | None:
         wildcard = self.missing == "wildcard"
-        best = None if table.has_persons else fewest_blanks(cells, wildcard=wildcard)
-        return best or (blanks_by_agreement if wildcard else blanks_by_class)(cells)
+        found = (blanks_by_agreement if wildcard else blanks_by_class)(cells)
+        if found is None or found.proved or table.has_persons:
+            return found
+        return fewest_blanks(cells, wildcard=wildcard) or found
 
     def _short(self, table: Table, asked: KAnonymity) -> Flags:
         """The records in classes that are too small or fail a model."""
