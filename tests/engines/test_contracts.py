@@ -198,6 +198,23 @@ def test_relaxed_boxes(engine: EngineKind, monkeypatch: pytest.MonkeyPatch) -> N
     assert len(sizes) > 30
 
 
+@pytest.mark.parametrize("engine", ["duckdb"], indirect=True)
+@pytest.mark.usefixtures("small_chunks")
+def test_boxes_in_chunks_are_narrow_where_it_counts(engine: EngineKind) -> None:
+    frame = people(3000)
+    ages = []  # in the interval of a record
+    for weights in ({"alter": 100}, None, {"alter": 0.01}):
+        step = sh.Generalize("mondrian", k=20, relaxed=True, weights=weights)
+        found = _in_chunks(engine, step, sh.Table(frame, ROLES))
+        both = frame.select("alter", interval=found["alter"])
+        ages.append(both.select(pl.col("alter").n_unique().over("interval")).mean().item())
+    assert ages[0] < ages[1] < ages[2]
+    for wrong in ({"atler": 2}, {"born": 2}):
+        step = sh.Generalize("mondrian", k=20, relaxed=True, weights=wrong)
+        with pytest.raises(InputError, match="'weights' names"):
+            engine.stepped(step, sh.Table(frame, ROLES))
+
+
 @each_engine
 @pytest.mark.usefixtures("small_chunks")
 def test_fewest_blanks(engine: EngineKind) -> None:
@@ -306,7 +323,7 @@ def test_a_plan_that_cannot_run_is_refused_first() -> None:
 # -- whole plans, through the doors
 
 _RUN = [(engine, name) for engine in ("memory", "duckdb") for name in PLANS]
-_RUN += [("spark", "full-domain")]  # the census has Mondrian there
+_RUN += [("spark", "full-domain"), ("spark", "weighted boxes")]
 
 
 @pytest.mark.parametrize(("engine", "name"), _RUN, indirect=["engine"])

@@ -23,6 +23,7 @@ from hypothesis import strategies as st
 
 from shoal import Hierarchy, Roles, Table
 from shoal.errors import ShoalWarning
+from shoal.kernels.lattice.loss_names import OF_CLASSES
 from shoal.masking import Masker, discover_maskers
 from shoal.masking.generalization._hierarchies import Hierarchies
 from shoal.masking.grouping._group_models import PrivacyModels
@@ -324,6 +325,8 @@ def _generalization(given: dict[str, Any]) -> dict[str, Any]:
     ):
         if algorithm != owner:
             given.pop(name, None)
+    if given.get("loss") in OF_CLASSES:
+        given.pop("weights", None)
     return given if {"k", "models"} & set(given) else {"k": 2, **given}
 
 

@@ -65,7 +65,9 @@ def by_chunks(step: Masker, course: Course) -> None:
         seen = replace(rows, schema=rows.kinds(columns), hidden={})
         sample = rows.engine.sample(seen, SAMPLED, stream.derive("chunks"), course.total)
         smallest = 2 * int(getattr(step, "k", None) or 2)
-        tree = cuts_of(sample, columns, course.total, chunk=max(CHUNK, 4 * smallest))
+        weights = step.weights if isinstance(step, Generalize) else None
+        chunk = max(CHUNK, 4 * smallest)
+        tree = cuts_of(sample, columns, course.total, chunk=chunk, weights=weights)
         chunk_of: Function = ChunkOf(tree)
         facts: dict[str, Any] = {"chunks": len(tree.cuts) + 1}
         facts |= _lost_at_cuts(step, sample, columns, tree, course.total)

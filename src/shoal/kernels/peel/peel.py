@@ -239,7 +239,8 @@ class PeelLattice:
     At most ``max_nodes`` of the lattice are walked, from the lowest loss on. Records that none of
     them puts into a class follow one path up to the top; those that remain join the nearest class.
     Half of the ``seconds`` (but at least 2 s) are for walking the lattice in the order of cost,
-    and the rest for refining. With 0 the walk has no limit, and nothing is refined.
+    and the rest for refining. With 0 the walk has no limit, and nothing is refined. ``weights`` are
+    what each attribute counts in the loss, 1 on average and all 1 by default.
 
     ``feasible`` is false if not even one class of all records satisfies every condition, or if
     some records have no common level.
@@ -253,6 +254,7 @@ class PeelLattice:
         domains: Sequence[float],
         conditions: Conditions,
         *,
+        weights: Floats | None = None,
         max_nodes: int = 50_000,
         seconds: float = 1.0,
     ) -> None:
@@ -260,7 +262,8 @@ class PeelLattice:
             raise ValueError("Local recoding has no shares of a population.")
         self._code = coding(maps, leaves)
         self._heights = np.array([len(steps) - 1 for steps in maps], np.int64)
-        self._ground = terrain(self._code, self._heights, np.asarray(domains, np.float64))
+        weights = np.ones(len(maps)) if weights is None else weights
+        self._ground = terrain(self._code, self._heights, np.asarray(domains, np.float64), weights)
         self._conditions = conditions
         counted = conditions.kinds == IN_POPULATION
         # Cells that cover enough people still do so when they become coarser, and never become

@@ -221,7 +221,7 @@ def mondrian(task: Problem, *, relaxed: bool) -> Recoding:
             shared = _shared_ends(reach, found, place, cut, task.demand)
             reach = np.column_stack([reach, cut.cuts[:, place], shared])
         reach, boxes[:, place] = distinct_rows(reach)
-        losses += axis.widths(reach)[boxes[:, place]] / len(names)
+        losses += axis.widths(reach)[boxes[:, place]] * task.weights[place] / len(names)
         spans[name], domain = axis.spans(reach, _holders(found, place, task.demand))
         if not spans[name].single.all():
             stretches = boxes[:, place].astype(np.min_scalar_type(len(reach)))[box_of_row]
@@ -297,6 +297,7 @@ def _cut(axes: Sequence[Axis], task: Problem, relaxed: bool) -> _Cut:
         values,
         attributes,
         demand.conditions,
+        weights=task.weights,
         relaxed=relaxed,
     )
     del placed  # the kernel has a copy
