@@ -329,6 +329,7 @@ UNRELATED = {
     "a ward": pl.Series([f"ward {n}" for n in numbers("ward", len(TABLE), 7)]),
     "a fraction": pl.Series([n / 7 for n in numbers("fraction", len(TABLE), 900)]),
     "nearly always the same": pl.Series(["x"] * (len(TABLE) - 3) + list("abc")),
+    "the largest numbers": pl.Series([(-1) ** n * 1.7e308 for n in range(len(TABLE))]),
     "a row number": pl.Series(range(len(TABLE))),
 }
 

@@ -141,7 +141,7 @@ def _part(cells: _Cells, dates: Mapping[str, Floats]) -> str | None:
                 return f"{what} of '{name}'"
         if numbers is not None:
             for what, written in _WRITTEN.items():
-                if np.ptp(numbers) and _mostly(numbers == written(whole)):
+                if numbers.min() < numbers.max() and _mostly(numbers == written(whole)):
                     return f"{what} of '{name}' as a number"
             if _is_counted(numbers, whole.astype(np.float64)):
                 return f"the date of '{name}' as a number"

@@ -162,9 +162,9 @@ def _interval_bars(
     ends = stretches[np.isfinite(stretches)]
     low_end, high_end, bins = float(ends.min()), float(ends.max()), None
     if original.kind(name) in _DATES:
-        bins = Bins.for_range(low_end, high_end - 1, _MOST_BARS)
-        bins = bins if high_end > low_end + 1 else Bins("Y")
-        edges = bins.edges(low_end, high_end - 1)
+        last = max(low_end, high_end - 1)
+        bins = Bins.for_range(low_end, last, _MOST_BARS) if last > low_end else Bins("Y")
+        edges = bins.edges(low_end, last)
         if np.isposinf(stretches).any():
             edges = np.append(edges, bins.start(bins.number(edges[-1]) + 1))
     else:
