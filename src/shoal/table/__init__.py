@@ -43,7 +43,6 @@ from shoal.table._provenance import (
     signed_codes,
     swapped_blocks,
     swapped_crowds,
-    table_of_codes,
 )
 from shoal.table._released_column import (
     ReleasedColumn,
@@ -194,7 +193,6 @@ __all__ = [
     "suggest_roles",
     "swapped_blocks",
     "swapped_crowds",
-    "table_of_codes",
     "to_one_scale",
     "usual_partners",
     "value_meanings",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
@@ -152,40 +152,53 @@ def released_text(original: Table, masked: Table, name: str) -> bool:
 # -- two tables in one code: one above the other, or counted in each other
 
 
-def counted_in(
-    sample: Sequence[Column],
-    population: Sequence[Column],
-    classes: tuple[Classes, Classes],
-    *,
-    wildcard: bool,
-    persons: Integers | None = None,
-) -> Integers:
-    """How many people of ``population`` agree with each class of ``sample`` in all columns.
+@dataclass(frozen=True, eq=False)
+class Stacked:
+    """The classes of one table above those of another, by the same columns and in their codes."""
 
-    The two ``classes`` are those of the sample and of the population by these columns. Each row
-    is one person, or of one of the ``persons`` that have several. Those who agree by wildcards are
-    then counted as shares of persons: no more are counted than there are.
-    """
-    mine, theirs = classes
-    rows = mine.first_rows, theirs.first_rows
-    columns = zip(sample, population, strict=True)
-    both = [_stacked_code(above, below, rows) for above, below in columns]
-    joint = form_classes(both, mine.count + theirs.count)
-    asked, met = joint.labels[: mine.count], joint.labels[mine.count :]
-    # large whole numbers that differ in one table may be equal in the type that both share
-    people = np.bincount(met, theirs.rows, joint.count).astype(np.float64)
-    equal = people[asked].astype(np.int64)
-    if persons is not None:
-        owned, _ = owned_pairs(met[theirs.labels], persons)
-        equal = np.bincount(owned, minlength=joint.count)[asked]
-        shares = weights_by_class(theirs, 1.0 / np.bincount(persons)[persons])
-        people = np.bincount(met, shares, joint.count).astype(np.float64)
-    if not wildcard:
-        return equal
-    counts = agreement_of(both, joint).totals(people)[asked]
-    # a share of a row counts as at least one person
-    least = np.maximum(0 if persons is None else equal, counts > 0)
-    return np.maximum(np.floor(counts + 1e-9).astype(np.int64), least)
+    mine: Classes
+    theirs: Classes
+    codes: Sequence[Codes]
+    joint: Classes
+    asked: Integers
+    met: Integers
+
+    @classmethod
+    def of(
+        cls, above: Iterable[Column], below: Iterable[Column], mine: Classes, theirs: Classes
+    ) -> Stacked:
+        """The classes of two tables that have these columns."""
+        rows = mine.first_rows, theirs.first_rows
+        codes = [_stacked_code(one, two, rows) for one, two in zip(above, below, strict=True)]
+        joint = form_classes(codes, mine.count + theirs.count)
+        return cls(mine, theirs, codes, joint, *np.split(joint.labels, [mine.count]))
+
+    @property
+    def turned(self) -> Stacked:
+        """The same with the two tables exchanged."""
+        return Stacked(self.theirs, self.mine, self.codes, self.joint, self.met, self.asked)
+
+    def people(self, wildcard: bool, persons: Integers | None) -> Integers:
+        """How many people of the other table agree with each class of this one in all columns.
+
+        Each row is one person, or of one of the ``persons`` that have several. Those who agree by
+        wildcards are then counted as shares of persons: no more are counted than there are.
+        """
+        theirs, joint, asked, met = self.theirs, self.joint, self.asked, self.met
+        # large whole numbers that differ in one table may be equal in the type that both share
+        people = np.bincount(met, theirs.rows, joint.count).astype(np.float64)
+        equal = people[asked].astype(np.int64)
+        if persons is not None:
+            owned, _ = owned_pairs(met[theirs.labels], persons)
+            equal = np.bincount(owned, minlength=joint.count)[asked]
+            shares = weights_by_class(theirs, 1.0 / np.bincount(persons)[persons])
+            people = np.bincount(met, shares, joint.count).astype(np.float64)
+        if not wildcard:
+            return equal
+        counts = agreement_of(self.codes, joint).totals(people)[asked]
+        # a share of a row counts as at least one person
+        least = np.maximum(0 if persons is None else equal, counts > 0)
+        return np.maximum(np.floor(counts + 1e-9).astype(np.int64), least)
 
 
 def _stacked_code(above: Column, below: Column, rows: tuple[Integers, Integers]) -> Codes:

@@ -412,9 +412,9 @@ def _write_sampling(sampling: Sampling | None, path: Path) -> dict[str, Any] | N
         return None
     content = io.BytesIO()
     codes = {f"code_{i}": codes for i, codes in enumerate(sampling.codes.values())}
-    records_as_parquet(content, {"row_key": sampling.row_key, **codes})
+    records_as_parquet(content, {"row_key": sampling.whole.row_key, **codes})
     write_private(path, content.getvalue())
-    return {"columns": list(sampling.codes), "sha256": _digest(path)}
+    return {"columns": sampling.whole.columns, "sha256": _digest(path)}
 
 
 def _digest(path: Path) -> str:
