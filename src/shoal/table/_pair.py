@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import polars as pl
@@ -50,37 +49,30 @@ class Pair:
     original: Table
     masked: Table
     rows: Integers
-    _outcomes: dict[str, Outcomes]
-    _changed: dict[str, int]
 
     @classmethod
     def of(cls, original: Table, masked: Table) -> Pair:
         """The pair of two tables; InputError if their rows cannot be paired."""
-        kept = _PAIRS.setdefault(masked, WeakKeyDictionary())
-        if original not in kept:
-            kept[original] = masked.rows_in(original), {}, {}
-        return cls(original, masked, *kept[original])
+        return cls(original, masked, masked.rows_in(original))
 
     def outcomes(self, name: str) -> Outcomes:
         """How the values of a column of both tables were released."""
-        if name not in self._outcomes:
-            before, after = self.original.codes(name), self.masked.codes(name)
-            if self.original is self.masked:
-                values = np.flatnonzero(before.counts)
-                self._outcomes[name] = Outcomes(values, values, before.counts[values])
-            else:
-                width = max(1, after.count)
-                keys = before.codes[self.rows].astype(np.int64) * width
-                keys += after.codes
-                distinct, records = _counted(keys, before.count * width, self.masked.times)
-                self._outcomes[name] = Outcomes(*np.divmod(distinct, width), records)
-        return self._outcomes[name]
+        return self.masked.once_beside(self.original, name, "outcomes", self._find_outcomes)
+
+    def _find_outcomes(self, name: str) -> Outcomes:
+        before, after = self.original.codes(name), self.masked.codes(name)
+        if self.original is self.masked:
+            values = np.flatnonzero(before.counts)
+            return Outcomes(values, values, before.counts[values])
+        width = max(1, after.count)
+        keys = before.codes[self.rows].astype(np.int64) * width
+        keys += after.codes
+        distinct, records = _counted(keys, before.count * width, self.masked.times)
+        return Outcomes(*np.divmod(distinct, width), records)
 
     def changed_count(self, name: str) -> int:
         """How many cells of a column differ between matching rows of the two tables."""
-        if name not in self._changed:
-            self._changed[name] = self._count_changed(name)
-        return self._changed[name]
+        return self.masked.once_beside(self.original, name, "changed", self._count_changed)
 
     def _count_changed(self, name: str) -> int:
         mine, theirs = self.masked.column(name), self.original.column(name)
@@ -92,11 +84,6 @@ class Pair:
         outcomes = self.outcomes(name)
         differ = after[outcomes.labels] != earlier[outcomes.values]
         return int(outcomes.records[differ].sum())
-
-
-_Facts = tuple[Integers, dict[str, Outcomes], dict[str, int]]
-#: The results of pairs, without references to the tables, so that those can be freed.
-_PAIRS: WeakKeyDictionary[Table, WeakKeyDictionary[Table, _Facts]] = WeakKeyDictionary()
 
 
 def _counted(keys: Integers, most: int, times: Integers | None) -> tuple[Integers, Integers]:

@@ -405,6 +405,11 @@ class Table(Helpful):
         found = self._kept[key] = make()
         return found
 
+    def once_beside(self, original: Table, name: str, what: str, make: Callable[[str], T]) -> T:
+        """The result of ``make`` for a column, made once beside the rows of the original."""
+        theirs = original.column(name), self._past.positions, original._past.positions
+        return self._once(lambda: make(name), what, [name], *theirs)
+
     def forget_groupings(self) -> None:
         """Forget all groupings except the classes; they are formed again when needed."""
         known = (*map(self.column, self.roles.quasi_identifiers), self._past.owners)
@@ -855,6 +860,16 @@ class Table(Helpful):
                 kept[key] = classes if order is None else classes.at(order)
         return kept
 
+    def _beside(self, table: Table) -> dict[Any, Any]:
+        """What is known of columns beside originals, for a table of the same rows."""
+        mine = {id(self._columns[name]): column for name, column in table._columns.items()}
+        own, new = weakref.ref(self._past.positions), weakref.ref(table._past.positions)
+        return {
+            (what, weakref.ref(mine[id(refs[0]())]), refs[1], new, refs[3]): found
+            for (what, *refs), found in self._kept.items()
+            if what == "changed" and id(refs[0]()) in mine and refs[2] == own
+        }
+
     def _with_columns(self, changed: Iterable[Column], origin: Origin | None = None) -> Table:
         """The table with new cells in some columns; a record of sampling may become invalid."""
         new = {column.name: column.counting(self.times) for column in changed}
@@ -973,6 +988,8 @@ class Table(Helpful):
         """The rows in another order."""
         table = self._at(order)
         table._kept.update(self._groupings(table._columns, np.asarray(order)))
+        if len(order) == len(self) and (np.bincount(order) == 1).all():
+            table._kept.update(self._beside(table))
         return table
 
     def scrubbed(self) -> Table:
@@ -981,7 +998,9 @@ class Table(Helpful):
             name: column.scrubbed().counting(self.times) for name, column in self._columns.items()
         }
         kept = self._groupings(columns)
-        return self._derive(columns=columns, origin=self._origin.reduced(columns), kept=kept)
+        table = self._derive(columns=columns, origin=self._origin.reduced(columns), kept=kept)
+        kept.update(self._beside(table))
+        return table
 
     def with_cells_of(self, sources: Mapping[str, Integers]) -> Table:
         """The table with cells of other rows in the named columns; -1 makes a cell missing."""
