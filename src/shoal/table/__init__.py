@@ -87,11 +87,7 @@ from shoal.table.storage.metadata._files import check_standards
 from shoal.table.storage.metadata._files import name_of as metadata_name
 from shoal.table.storage.metadata._files import write as metadata_text
 from shoal.table.suggestion._column_names import NameHints, hints_of, words_of
-from shoal.table.suggestion._patterns import (
-    Evidence,
-    looks_like_identifier,
-    written_as_date,
-)
+from shoal.table.suggestion._patterns import Evidence, looks_like_identifier, written_as_date
 from shoal.table.suggestion._suggest import RoleSuggestion, identifying_columns, suggest_roles
 
 __all__ = [

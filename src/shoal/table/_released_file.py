@@ -21,12 +21,7 @@ from shoal.table.storage._columnar import read_parquet
 from shoal.table.storage._delimited import TextFile, recorded_columns
 from shoal.table.storage._formats import DELIMITER_OF, Dialect
 from shoal.table.storage._formulas import Formulas, may_run, running
-from shoal.table.storage._read import (
-    in_recorded_types,
-    read_columnar,
-    read_frame,
-    written_labelled,
-)
+from shoal.table.storage._read import in_recorded_types, read_columnar, read_frame, written_labelled
 from shoal.table.storage._size import check_file_size, check_memory, check_table_size
 from shoal.table.storage._types import Fields, as_text, dtypes_of
 from shoal.table.storage._workbook import read_sheet_texts

@@ -24,14 +24,7 @@ from shoal.table.columns._encode import (
     mostly_differ,
     unordered,
 )
-from shoal.table.columns._frames import (
-    NUMBERS,
-    PER_DAY,
-    Kind,
-    in_type_of,
-    kind_of,
-    plain_floats,
-)
+from shoal.table.columns._frames import NUMBERS, PER_DAY, Kind, in_type_of, kind_of, plain_floats
 from shoal.table.columns._quantities import days_of, scale_name, scale_of
 
 

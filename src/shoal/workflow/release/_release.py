@@ -31,12 +31,7 @@ from shoal.table import (
     source_digest,
 )
 from shoal.table.storage._formats import READ_ONLY, check_format
-from shoal.workflow._plan import (
-    StepRecord,
-    minimalities_of,
-    minimality_in_words,
-    minimality_of,
-)
+from shoal.workflow._plan import StepRecord, minimalities_of, minimality_in_words, minimality_of
 from shoal.workflow._plan_parts import PAGE_FILES
 from shoal.workflow._require import Claim, plain
 from shoal.workflow.release._crowds import (
