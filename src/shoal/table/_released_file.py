@@ -17,7 +17,7 @@ from shoal.errors import ReadError
 from shoal.kernels.arrays import Integers
 from shoal.table._roles import Roles
 from shoal.table._table import Table
-from shoal.table.storage._columnar import read_parquet
+from shoal.table.storage._columnar import read_plain
 from shoal.table.storage._delimited import TextFile, recorded_columns
 from shoal.table.storage._formats import DELIMITER_OF, Dialect
 from shoal.table.storage._formulas import Formulas, may_run, running
@@ -159,5 +159,6 @@ def read_records(
 ) -> dict[str, npt.NDArray[Any]]:
     """Read per-record facts of the private half; ReadError if memory cannot hold them."""
     check_memory(Path(path), "parquet")
-    facts = read_parquet(Path(path), without)  # reports a damaged file
-    return {fact.texts.name: fact.texts.to_numpy() for fact in facts}
+    facts = read_plain(Path(path), without)  # reports a damaged file
+    # in one piece they are frozen, and a table takes them without a copy
+    return {fact.name: fact.rechunk().to_numpy() for fact in facts}

@@ -855,7 +855,7 @@ class Table(Helpful):
         now = {id(self._columns[name]): column for name, column in columns.items()}
         kept: dict[Any, Any] = {}
         for (what, *refs), classes in self._kept.items():
-            if what == "group" and all(id(ref()) in now for ref in refs):
+            if what == "group" and refs and all(id(ref()) in now for ref in refs):
                 key = (what, *(weakref.ref(now[id(ref())]) for ref in refs))
                 kept[key] = classes if order is None else classes.at(order)
         return kept

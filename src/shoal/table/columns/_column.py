@@ -120,7 +120,8 @@ class Column:
         """The cells as integer codes; a missing value has its own code."""
         assert self._cells is not None
         codes = encode(self._cells)
-        if self.dtype == pl.String and 2 * codes.count <= len(codes.codes):
+        shared = self.dtype == pl.String or self.dtype.is_integer()
+        if shared and 2 * codes.count <= len(codes.codes):
             self._cells = None
         return codes
 
