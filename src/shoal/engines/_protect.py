@@ -30,12 +30,7 @@ from shoal.engines._measures import (
 from shoal.engines._parts import parts_for
 from shoal.engines._swaps import swap_claim
 from shoal.engines.steps import Course, check_steps, name_identifiers, run_step
-from shoal.errors import (
-    InputError,
-    RolesError,
-    UnprotectedColumnWarning,
-    quoted,
-)
+from shoal.errors import InputError, RolesError, UnprotectedColumnWarning, quoted
 from shoal.masking import Progress, Secrets
 from shoal.masking.grouping._group_models import models_of
 from shoal.models import DifferentialPrivacy, PopulationModel, PrivacyModel

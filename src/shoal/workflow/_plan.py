@@ -452,9 +452,9 @@ def in_toml(value: Any) -> str:
     return str(tomlkit.item(value).as_string())
 
 
-def read_toml(path: str | os.PathLike[str], called: str, remedy: str = "") -> dict[str, Any]:
+def read_toml(path: str | os.PathLike[str], called: str) -> dict[str, Any]:
     """The content of a TOML file; errors use the given name for it."""
-    return _parsed(read_text(path, called, remedy), called)
+    return _parsed(read_text(path, called), called)
 
 
 def read_text(path: str | os.PathLike[str], called: str, remedy: str = "") -> str:

@@ -12,27 +12,12 @@ import polars as pl
 
 from shoal.engines._engine import HIDDEN, Function
 from shoal.engines.steps._course import Course, record_step
-from shoal.engines.steps._functions import (
-    InChunk,
-)
+from shoal.engines.steps._functions import InChunk
 from shoal.engines.steps._tree import ChunkOf, DrawnChunk, Tree, cuts_of
 from shoal.errors import InputError, ShoalWarning
-from shoal.masking import (
-    Generalize,
-    Masker,
-    Microaggregate,
-    RankSwap,
-    Redraw,
-    Swap,
-)
+from shoal.masking import Generalize, Masker, Microaggregate, RankSwap, Redraw, Swap
 from shoal.masking.grouping._group_models import models_of
-from shoal.models import (
-    BetaLikeness,
-    DeltaDisclosure,
-    KAnonymity,
-    PopulationModel,
-    TCloseness,
-)
+from shoal.models import BetaLikeness, DeltaDisclosure, KAnonymity, PopulationModel, TCloseness
 from shoal.randomness import SecretStream
 from shoal.table import Roles, Table
 

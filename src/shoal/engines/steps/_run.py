@@ -31,9 +31,7 @@ from shoal.masking import (
     Swap,
     TopBottomCode,
 )
-from shoal.models import (
-    PrivacyModel,
-)
+from shoal.models import PrivacyModel
 from shoal.workflow import StepRecord
 from shoal.workflow._require import plain
 
