@@ -130,6 +130,27 @@ class RoundEnds:
         """A round point above each tick, with a minimum step, and whether it exists."""
         return self._outwards(ticks, least, self._after, lambda step, at: at)
 
+    def rounder(self, ticks: Ticks, room: Floats, *, up: bool) -> Ticks:
+        """Each point, moved outwards by at most ``room`` if that makes it rounder.
+
+        It stays where it is if a step that large, or a larger one, has it.
+        """
+        points, settled = ticks.copy(), np.zeros(len(ticks), np.bool_)
+        for step in self._steps:
+            if self.line.dtype == np.int64 and step.size > _NARROW:
+                continue  # the next point may lie beyond the range
+            settled |= (step.nearest or step.floor)(points) == points
+            left = np.flatnonzero(~settled & (step.size <= room))
+            spot = self._after(step, points[left]) if up else step.floor(points[left])
+            for _ in range(_TRIES):
+                good = self._may_end(spot)
+                points[left[good]], settled[left[good]] = spot[good], True
+                left, spot = left[~good], spot[~good]
+                spot = self._after(step, spot) if up else step.floor(self.before(spot))
+                near = abs(spot - points[left]) <= room[left]
+                left, spot = left[near], spot[near]
+        return points
+
     def beside(self, ticks: Ticks) -> tuple[Ticks, Flags]:
         """Half a step below each tick, which is nobody's value. Dates and times have none."""
         if self.unit == 0 or self._kind not in ("integer", "float"):
@@ -194,6 +215,11 @@ class RoundEnds:
         hit[hit] = self.records[at[hit]] < 2
         return hit
 
+    def _may_end(self, points: Ticks) -> Flags:
+        """Which points exist in the column's type and belong to no single record."""
+        good = np.isfinite(points.astype(np.float64)) & ~self._alone(points)
+        return good & (points < _DAY * _SECOND["ns"]) if self._kind == "time" else good
+
     def before(self, points: Ticks) -> Ticks:
         """The next tick below each."""
         if points.dtype.kind != "f":
@@ -233,9 +259,7 @@ class RoundEnds:
             left = np.flatnonzero(~found & (least <= step.size))
             spot = point(step, ticks[left])
             for _ in range(_TRIES):
-                good = np.isfinite(spot.astype(np.float64)) & ~self._alone(spot)
-                if self._kind == "time":
-                    good &= spot < _DAY * _SECOND["ns"]
+                good = self._may_end(spot)
                 points[left[good]], found[left[good]] = spot[good], True
                 left, spot = left[~good], point(step, beyond(step, spot[~good]))
         return points, found
