@@ -43,7 +43,7 @@ from shoal.notebook import listing, view
 from shoal.randomness import SecretStream
 from shoal.table import OTHER, Roles, Table, role_word
 from shoal.workflow import Claim, Limit, Plan, Release
-from shoal.workflow._plan import at_step, pseudonymized_by
+from shoal.workflow._plan import at_step, pseudonymized_by, shifted_by
 from shoal.workflow._protect import (
     check_pseudonyms,
     refuse_empty,
@@ -358,6 +358,7 @@ def _warn_about_columns_left(course: Course, public: Roles) -> None:
 def _profiles(both: Comparison, course: Course) -> Iterator[ColumnProfile]:
     """What happened to each column, by counts of its values, or on a sample if they are many."""
     touched = {name for record in course.records for name in record.touched}
+    shifted = shifted_by(course.records)
     for name in both.rows.columns:
         if name in both.roles.withheld:
             continue
@@ -365,7 +366,8 @@ def _profiles(both: Comparison, course: Course) -> Iterator[ColumnProfile]:
             before, after = both.column(name)
         except TooManyCombinations:
             before, after = both.sample
-        yield column_profile(before, after, name, None if name in touched else 0.0)
+        changed = None if name in touched else 0.0
+        yield column_profile(before, after, name, changed, alone=name in shifted)
 
 
 def finish(release: LargeRelease) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import Final
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from shoal.table import Table
 from shoal.workflow.release._crowds import crowded_percent, share_step
 
-_CUT: Final = re.compile(r"([^*]*)(\*+)")
+_CUT: Final = re.compile(r"([^*]*)(\**)")
 #: What is left of a date, by its notation.
 _CALENDAR: Final = {
     r"\d{4}-\d{2}": "month",
@@ -23,15 +23,20 @@ _CALENDAR: Final = {
 }
 
 
-def what_is_left(original: Table, masked: Table, *, public: bool = False) -> dict[str, str]:
+def what_is_left(
+    original: Table, masked: Table, *, shifted: Container[str] = (), public: bool = False
+) -> dict[str, str]:
     """What a reader of the release still has of each original column that may be released.
 
-    For the ``public``, shares that compare with the original are in steps of a crowd.
+    ``shifted`` has the columns of shifted dates. For the ``public``, shares that compare with the
+    original are in steps of a crowd.
     """
     names = [name for name in original.columns if name not in original.roles.withheld]
     shares = _public_percent(masked.records) if public else _percent
     named = [name for name in original.roles.naming if name in masked.columns]
     left = {name: _left(original, masked, name, shares) for name in names}
+    moved = {n for n in names if n in shifted and masked.kind(n) in ("date", "datetime")}
+    left |= dict.fromkeys(moved, "shifted, and the time between dates kept")
     return left | dict.fromkeys(named, "pseudonyms")
 
 
@@ -96,7 +101,7 @@ def _days(days: float) -> str:
 def _cut(labels: list[str]) -> str | None:
     """How many characters are left of codes that were cut on the right, such as ``55***``."""
     found = [_CUT.fullmatch(label) for label in labels]
-    if not all(found) or not found:
+    if not all(found) or not any(one and one[2] for one in found):
         return None
     kept = sorted({len(one[1]) for one in found if one})
     whole = {len(one[0]) for one in found if one}

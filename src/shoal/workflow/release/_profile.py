@@ -8,7 +8,7 @@ to steps of a crowd. Limits and labels come only from the released table.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from typing import Any, Literal
@@ -89,20 +89,36 @@ def _records_by_size(classes: Classes) -> npt.NDArray[np.float64]:
     return np.bincount(places, classes.rows, len(SIZE_LIMITS)).astype(np.float64)
 
 
-def column_profiles(original: Table, masked: Table) -> list[ColumnProfile]:
-    """What happened to each column of the original, except identifiers."""
+def column_profiles(
+    original: Table, masked: Table, *, shifted: Container[str] = ()
+) -> list[ColumnProfile]:
+    """What happened to each column of the original, except identifiers.
+
+    ``shifted`` has the columns of shifted dates, of which no picture shows the original: whoever
+    knows the period of the true dates can leave out many shifts.
+    """
     names = [n for n in original.columns if n not in original.roles.withheld]
     changed = {n: masked.changed_count(n, original) for n in names if n in masked.columns}
     return [
-        column_profile(original, masked, name, changed.get(name, 0) / masked.records)
+        column_profile(
+            original, masked, name, changed.get(name, 0) / masked.records, alone=name in shifted
+        )
         for name in names
     ]
 
 
 def column_profile(
-    original: Table, masked: Table | None, name: str, changed: float | None
+    original: Table,
+    masked: Table | None,
+    name: str,
+    changed: float | None,
+    *,
+    alone: bool = False,
 ) -> ColumnProfile:
-    """What happened to one column; ``changed`` is the share of changed cells, None if unknown."""
+    """What happened to one column; ``changed`` is the share of changed cells, None if unknown.
+
+    With ``alone``, the picture does not show the original.
+    """
     role, kind = original.roles.of(name), original.kind(name)
     if masked is None or name not in masked.columns:
         return ColumnProfile(name, role, kind, "removed", None, (), False)
@@ -114,10 +130,11 @@ def column_profile(
         bars = bars_of(None, masked, name)
         return ColumnProfile(name, role, kind, "unchanged", 0.0, bars, numeric)
     share = None if changed is None else crowded_percent(changed, masked.records)
+    shown = None if alone else original
     if not numeric and (released := _released_intervals(original, masked, name)) is not None:
-        bars = _interval_bars(original, masked, name, *released)
+        bars = _interval_bars(kind, shown, masked, name, *released)
         return ColumnProfile(name, role, kind, "changed", share, bars, True, intervals=True)
-    bars = bars_of(original, masked, name)
+    bars = bars_of(shown, masked, name)
     return ColumnProfile(name, role, kind, "changed", share, bars, numeric)
 
 
@@ -152,7 +169,8 @@ def _released_intervals(
 
 
 def _interval_bars(
-    original: Table,
+    kind: str,
+    original: Table | None,
     masked: Table,
     name: str,
     stretches: npt.NDArray[Any],
@@ -161,14 +179,14 @@ def _interval_bars(
     """Each released interval spread evenly over its width; open ones end at the picture's edge."""
     ends = stretches[np.isfinite(stretches)]
     low_end, high_end, bins = float(ends.min()), float(ends.max()), None
-    if original.kind(name) in _DATES:
+    if kind in _DATES:
         bins = Bins.for_range(low_end, high_end - 1, _MOST_BARS)
         bins = bins if high_end > low_end + 1 else Bins("Y")
         edges = bins.edges(low_end, high_end - 1)
         if np.isposinf(stretches).any():
             edges = np.append(edges, bins.start(bins.number(edges[-1]) + 1))
     else:
-        least = 1.0 if original.kind(name) == "integer" else 0.0
+        least = 1.0 if kind == "integer" else 0.0
         edges = _round_edges(low_end, high_end, least=least)
     if np.isneginf(stretches).any():
         with np.errstate(over="ignore"):
