@@ -9,7 +9,8 @@ import pytest
 
 import shoal as sh
 from shoal.errors import CodesWarning, ShoalWarning
-from shoal.table import codes_in
+from shoal.table import Dictionary, codes_in
+from shoal.table.storage.labelled._dictionary import Facts
 
 ZIPS = [1067, 1069, 1097, 10115, 10117, 20140, 20144, 80331, 80333, 99084]
 
@@ -95,3 +96,46 @@ def test_a_given_hierarchy_is_not_questioned():
 def test_a_first_plan_states_the_prefixes():
     plan = sh.suggest_plan(table("zip", ZIPS)).plan
     assert plan.steps[0].hierarchies["zip"].to_plan() == {"prefixes": [4, 3], "pad": 5}
+
+
+def labelled(labels, measure="unknown"):
+    """A column of codes with labels, as a file of SPSS has them."""
+    facts = Facts(values=dict(enumerate(labels, 1)), measure=measure)
+    return table("answer", list(range(1, 6)), 9).described(Dictionary("spss", {"answer": facts}))
+
+
+MARITAL = ["single", "married", "divorced", "widowed", "separated"]
+HAPPY = ["very unhappy", "unhappy", "neutral", "happy", "very happy"]
+
+
+def test_codes_whose_labels_have_no_order_are_no_quantities():
+    one = labelled(MARITAL, "nominal")
+    assert codes_in(one, "answer").are_names
+    assert "(other)" in str(sh.Hierarchy.propose(one, "answer").to_plan()["rows"])
+    assert "answer" in sh.suggest_plan(one).plan.steps[0].hierarchies
+    for algorithm in ("mondrian", "local"):
+        texts = sh.Generalize(algorithm, k=5).fit_transform(one).frame["answer"].cast(pl.String)
+        assert {*texts} <= {"1", "2", "3", "4", "5", "(other)", "*"}
+    with pytest.warns(CodesWarning, match="'answer'.*order"):
+        sh.Generalize("mondrian", k=5).fit(labelled(MARITAL))  # the file does not say "nominal"
+
+
+@pytest.mark.parametrize(
+    ("labels", "measure"),
+    [
+        (HAPPY, "unknown"),
+        (HAPPY[::-1], "nominal"),
+        (MARITAL, "ordinal"),
+        (["18-29", "30-39", "40-49", "50-59", "60-69"], "unknown"),
+        (list("12345"), "nominal"),
+        (["not at all"], "unknown"),  # only the end of a scale has a label
+    ],
+)
+def test_codes_whose_labels_have_an_order_are_joined_with_their_neighbours(labels, measure):
+    one = labelled(labels, measure)
+    assert codes_in(one, "answer") is None
+    assert "intervals" in sh.Hierarchy.propose(one, "answer").to_plan()
+
+
+def test_an_order_of_labels_that_is_not_that_of_the_codes_does_not_count():
+    assert codes_in(labelled([*HAPPY[2:], *HAPPY[:2]]), "answer").are_names

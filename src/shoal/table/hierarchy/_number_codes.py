@@ -8,16 +8,13 @@ column says whether it has codes, and the lengths of the numbers show the zeros 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import polars as pl
 
 from shoal.kernels.arrays import Integers
 from shoal.table.columns._frames import kind_of
 from shoal.table.suggestion._column_names import words_of
-
-if TYPE_CHECKING:
-    from shoal.table._table import Table
 
 _POSTCODES: Final = frozenset(
     "zip zipcode postal postalcode postcode postcodes plz postleitzahl cep".split()
@@ -38,11 +35,15 @@ _MOST: Final = 15  # digits that a float holds
 
 @dataclass(frozen=True)
 class NumberCodes:
-    """The numbers of a column as codes: the digits of a full one, and what is in doubt."""
+    """The numbers of a column as codes: the digits of a full one, and what is in doubt.
+
+    ``are_names`` says that their digits mean nothing either: only their labels do.
+    """
 
     pad: int | None
     are_codes: bool = True
     doubt: str | None = None
+    are_names: bool = False
 
 
 def says_postcode(name: str) -> bool:
@@ -113,10 +114,3 @@ def as_whole(values: pl.Series) -> pl.Series | None:
     if not (numbers.is_finite() & (numbers == numbers.round()) & (numbers.abs() < 1e15)).all():
         return None
     return numbers.cast(pl.Int64)
-
-
-def codes_in(table: Table, column: str) -> NumberCodes | None:
-    """How a column of a table has codes that were read as numbers; None if nothing suggests it."""
-    if table.kind(column) not in ("integer", "float") or table.column(column).is_continuous:
-        return None
-    return number_codes(table.codes(column).levels)

@@ -18,6 +18,7 @@ from shoal.table import (
     Roles,
     Table,
     check_table,
+    codes_in,
     mixed_columns,
     suggest_roles,
 )
@@ -166,8 +167,7 @@ def suggest_plan(table: Table, *, k: int | None = None) -> PlanSuggestion:
     quantities = frozenset(
         name
         for name in names
-        if table.kind(name) not in ("text", "boolean")
-        and "prefixes" not in proposed[name].to_plan()  # codes that were read as numbers
+        if table.kind(name) not in ("text", "boolean") and not _has_codes(table, name)
     )
     k, why_k = _crowd(table, k)
     models = _diversity(table)
@@ -200,6 +200,12 @@ def suggest_plan(table: Table, *, k: int | None = None) -> PlanSuggestion:
         {name: table.kind(name) for name in table.columns},
         () if table.manner is None else tuple(mixed_columns(table)),
     )
+
+
+def _has_codes(table: Table, name: str) -> bool:
+    """Whether a column of numbers has codes, which are no quantities."""
+    found = codes_in(table, name)
+    return found is not None and found.are_codes
 
 
 def _crowd(table: Table, k: int | None) -> tuple[int, str]:

@@ -186,7 +186,7 @@ def _cells(
         shown,
         _declared(facts) if reasons is not None and format in ("sav", "zsav") else (),
         tags,
-        facts.measure if codes is None else "ordinal",
+        facts.measure if codes is None or facts.measure == "nominal" else "ordinal",
     )
 
 

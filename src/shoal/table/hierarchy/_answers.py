@@ -1,0 +1,68 @@
+"""Answers to a question: their order, if it is known, and the codes that stand for them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+import polars as pl
+
+from shoal.table.hierarchy._number_codes import as_whole
+from shoal.table.suggestion._column_names import known, known_scales, words_of
+
+if TYPE_CHECKING:
+    from shoal.table.storage.labelled._dictionary import Facts
+
+#: Fewer values than this are answers to a question, even in a small table.
+MANY: Final = 50
+_NUMBER: Final = re.compile(r"\d+(?:[.,]\d+)?")
+_WORD: Final = re.compile(r"[^\W\d_]+")
+_UNDER: Final = re.compile(r"\s*(?:<|under|below|less|up to|unter|bis)", re.IGNORECASE)
+
+
+def are_names(values: pl.Series, facts: Facts) -> bool:
+    """Whether distinct numbers, ascending, are only names of their labels: 1 single, 2 married.
+
+    Each has a label, neither the file nor the labels say that they have an order.
+    """
+    whole = as_whole(values) if values.dtype.is_numeric() else None
+    if whole is None or len(whole) < 3 or facts.measure == "ordinal":
+        return False
+    labels = [facts.values.get(code) for code in whole.to_list()]
+    texts = [label for label in labels if label is not None]
+    if len(texts) < len(labels) or all(_NUMBER.fullmatch(text) for text in texts):
+        return False
+    order = scale_order(texts) or number_order(texts)
+    return order is None or texts not in (order, order[::-1])
+
+
+def scale_order(texts: Sequence[str]) -> list[str] | None:
+    """The texts in the order of a known scale, or None."""
+    bare = {text: " ".join(words_of(text)) for text in texts}
+    if len(set(bare.values())) < len(texts):
+        return None
+    for scale in known_scales():
+        places = {" ".join(words_of(answer)): place for place, answer in enumerate(scale)}
+        if set(bare.values()) <= places.keys():
+            return sorted(texts, key=lambda text: places[bare[text]])
+    return None
+
+
+def number_order(texts: Sequence[str]) -> list[str] | None:
+    """The texts in the order of their first numbers, such as 5-9 and 10-14, or None.
+
+    What is not a number must be the same in all of them, or words such as "under" and "to".
+    """
+    if len(texts) <= MANY and all(_NUMBER.fullmatch(text) for text in texts):
+        return None
+    words = [frozenset(_WORD.findall(text.casefold())) - known("ranges") for text in texts]
+    found = [_NUMBER.search(text) for text in texts]
+    numbers = [
+        float(match[0].replace(",", ".")) - 0.5 * bool(_UNDER.match(match.string))
+        for match in found
+        if match is not None
+    ]
+    if len(numbers) < len(texts) or len(set(numbers)) < len(texts) or len(set(words)) > 1:
+        return None
+    return [text for _, text in sorted(zip(numbers, texts, strict=True))]
