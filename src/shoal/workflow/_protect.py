@@ -276,7 +276,11 @@ def protect(table: Table, plan: Plan, *, progress: Progress | None = None) -> Re
         after=after,
         class_sizes=class_size_profile(table, masked),
         columns=tuple(
-            replace(profile, left=told.get(profile.name, ""))
+            replace(
+                profile,
+                left=told.get(profile.name, ""),
+                label=masked.dictionary.labels.get(profile.name, ""),
+            )
             for told in [what_is_left(table, masked, shifted=shifted, public=True)]
             for profile in column_profiles(table, masked, shifted=shifted)
         ),

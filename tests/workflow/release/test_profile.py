@@ -11,6 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal import Roles, Round, Suppress, Table
+from shoal.table import Dictionary
+from shoal.table.storage.labelled._dictionary import Facts
 from shoal.workflow.release._crowds import (
     SMALLEST_CROWD,
     crowded_count,
@@ -57,6 +59,25 @@ def test_edges_rise_around_the_range(one, other):
 )
 def test_edges_are_round_numbers(low, high, edges):
     assert _round_edges(low, high)[: len(edges)] == pytest.approx(edges)
+
+
+def test_whole_numbers_have_bars_of_whole_numbers():
+    """Not from 1 to 1.05, from 1.05 to 1.1, and so on."""
+    frame = pl.DataFrame({"sex": [1, 2] * 50, "age": list(range(20, 70)) * 2})
+    table = Table(frame, Roles(quasi_identifiers=["age"]))
+    sex, age = column_profiles(table, table)
+    assert [bar.label for bar in sex.bars] == ["1", "2"]
+    assert [bar.label for bar in age.bars][:2] == ["20 to 24", "25 to 29"]
+
+
+def test_codes_with_labels_are_shown_by_them():
+    facts = Facts(label="Sex of respondent", values={1: "male", 2: "female", 3: "nobody"})
+    table = Table(pl.DataFrame({"sex": [1, 2] * 50, "wage": range(100)}))
+    (sex, _) = column_profiles(*[table.described(Dictionary("stata", {"sex": facts}))] * 2)
+    assert [bar.label for bar in sex.bars] == ["male (1)", "female (2)"]
+    facts = Facts(values={0: "none"})  # only one of the numbers has a label: a quantity
+    (_, wage) = column_profiles(*[table.described(Dictionary("stata", {"wage": facts}))] * 2)
+    assert wage.bars[0].label == "0 to 4"
 
 
 @given(st.lists(st.integers(0, 25), min_size=1, max_size=12))

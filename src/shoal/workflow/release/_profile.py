@@ -22,6 +22,7 @@ from shoal.workflow.release._crowds import SMALLEST_CROWD, crowded_percent
 
 SIZE_LIMITS = (1, 2, 3, 5, 10, 20, 50, 100)
 _MOST_BARS = 20
+_EXACT = 2**53
 _NUMBERS = ("integer", "float")
 _DATES = ("date", "datetime")
 
@@ -45,7 +46,8 @@ class ColumnProfile:
     """What happened to one column.
 
     ``numeric`` columns have bars over ranges of numbers, or of dates in days. If ``intervals`` were
-    released, each is spread evenly over its width. ``left`` says what a reader still has of it.
+    released, each is spread evenly over its width. ``left`` says what a reader still has of it, and
+    ``label`` what the column is, in the words of a labelled file.
     """
 
     name: str
@@ -57,6 +59,7 @@ class ColumnProfile:
     numeric: bool
     intervals: bool = False
     left: str = ""
+    label: str = ""
 
     @property
     def dates(self) -> bool:
@@ -123,6 +126,8 @@ def column_profile(
     if masked is None or name not in masked.columns:
         return ColumnProfile(name, role, kind, "removed", None, (), False)
     numeric = any(kind in kinds and masked.kind(name) in kinds for kinds in (_NUMBERS, _DATES))
+    if 0 < len(masked.value_labels(name)) == masked.distinct(name):
+        numeric = False  # codes, each with a label
     bars_of = _numeric_bars if numeric else _value_bars
     if changed == 0:
         # the original is not shown next to it: if a few records were removed, the difference
@@ -143,10 +148,11 @@ def _numeric_bars(original: Table | None, masked: Table, name: str) -> tuple[Bar
     ends = column.ends
     if ends is None:
         return (Bar("missing", None, 100.0),)
-    bins = Bins.for_range(*ends, _MOST_BARS) if masked.kind(name) in _DATES else None
-    edges = _round_edges(*ends) if bins is None else bins.edges(*ends)
+    kind = masked.kind(name)
+    bins = Bins.for_range(*ends, _MOST_BARS) if kind in _DATES else None
+    edges = _round_edges(*ends, kind) if bins is None else bins.edges(*ends)
     after = column.counts_between(_open(edges))
-    return _bars_between(edges, after, original, masked, name, bins)
+    return _bars_between(edges, after, original, masked, name, bins, whole=kind == "integer")
 
 
 def _released_intervals(
@@ -186,8 +192,7 @@ def _interval_bars(
         if np.isposinf(stretches).any():
             edges = np.append(edges, bins.start(bins.number(edges[-1]) + 1))
     else:
-        least = 1.0 if kind == "integer" else 0.0
-        edges = _round_edges(low_end, high_end, least=least)
+        edges = _round_edges(low_end, high_end, kind)
     if np.isneginf(stretches).any():
         with np.errstate(over="ignore"):
             below = edges[0] - (edges[1] - edges[0])
@@ -204,7 +209,7 @@ def _interval_bars(
     points = at == np.arange(len(edges) - 1)
     shares = np.where(width > 0, inside.clip(0) / np.where(width > 0, width, 1), points)
     after = np.rint(counts @ shares).astype(np.int64)
-    return _bars_between(edges, after, original, masked, name, bins)
+    return _bars_between(edges, after, original, masked, name, bins, whole=kind == "integer")
 
 
 def _open(edges: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -219,6 +224,8 @@ def _bars_between(
     masked: Table,
     name: str,
     bins: Bins | None,
+    *,
+    whole: bool,
 ) -> tuple[Bar, ...]:
     """Bars over ranges of numbers or dates, followed by those of cells without a number."""
     before = None
@@ -227,7 +234,7 @@ def _bars_between(
     spans = _crowded_spans(before if before is not None else np.full(len(after), SMALLEST_CROWD))
     ranges = [(float(edges[first]), float(edges[last + 1])) for first, last in spans]
     labels = [
-        f"{_number(low)} to {_number(high)}" if bins is None else bins.label(low, high)
+        _range_label(low, high, whole=whole) if bins is None else bins.label(low, high)
         for low, high in ranges
     ]
     old = None if before is None else _sums(before, spans)
@@ -264,6 +271,8 @@ def _value_bars(original: Table | None, masked: Table, name: str) -> tuple[Bar, 
         after.append(others_after)
         old.append(others_before if others_before >= SMALLEST_CROWD else 0)
     counted = None if original is None else np.array(old)
+    named = masked.value_labels(name)
+    labels = [f"{named[text]} ({text})" if text in named else text for text in labels]
     return _with_missing(labels, counted, np.array(after), original, masked, name)
 
 
@@ -330,10 +339,10 @@ def _percent(count: int, rows: int) -> float:
     return float(min(99, max(1, round(100 * count / rows))))
 
 
-def _round_edges(low: float, high: float, *, least: float = 0.0) -> npt.NDArray[Any]:
-    """Twenty-odd edges at most, on round numbers, around the released range and ``least`` apart."""
+def _round_edges(low: float, high: float, kind: str = "float") -> npt.NDArray[Any]:
+    """Twenty-odd edges at most, on round numbers, around the released range."""
     largest = max(abs(low), abs(high))
-    width = max(high / _MOST_BARS - low / _MOST_BARS, least)
+    width = max(high / _MOST_BARS - low / _MOST_BARS, 1.0 if kind == "integer" else 0.0)
     if not width > max(1e-12 * largest, 1e-300):  # finer edges would coincide
         width = max(largest, 1.0) / 10
     magnitude = 10.0 ** math.floor(math.log10(width))
@@ -341,6 +350,13 @@ def _round_edges(low: float, high: float, *, least: float = 0.0) -> npt.NDArray[
     first = math.floor(low / step)
     with np.errstate(over="ignore"):  # the outermost edges may be infinite
         return np.arange(first, math.floor(high / step) + 2) * step
+
+
+def _range_label(low: float, high: float, *, whole: bool) -> str:
+    """A range without its upper end; of whole numbers, from the first to the last one in it."""
+    if whole and abs(high) < _EXACT:
+        high -= 1
+    return _number(low) if low == high else f"{_number(low)} to {_number(high)}"
 
 
 def _number(value: float) -> str:
