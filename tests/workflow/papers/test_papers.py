@@ -310,6 +310,9 @@ def _found(columns, year=2026, steps=(), **roles):
         ("vin", ["a", "b"], "L"),
         ("fingerprint", ["a", "b"], "P"),
         ("photo", ["a", "b"], "Q"),
+        ("pacemaker_serial", ["a", "b"], "M"),
+        ("acct", ["a", "b"], "J"),
+        ("agegrp", ["85-94", "20-29"], "C"),
         ("kind", ["a", "b"], ""),
     ],
 )
@@ -325,6 +328,19 @@ def test_values_are_found_without_a_telling_name():
     found = _found({"q": [1, 2] * 20, "m": mails, "i": addresses}, insensitive=["m", "i"])
     assert found["F"] == ["m"]
     assert found["O"] == ["i"]
+
+
+def test_a_reason_is_given_once():
+    """The name of a column is a reason by itself, and part of what its values show."""
+    frame = pl.DataFrame({"patient_name": ["Ann", "Bo"] * 20, "kind": ["a", "b"] * 20})
+    table = Table(
+        frame, Roles(insensitive=["patient_name"], quasi_identifiers=["kind"], unit="row")
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ShoalWarning)
+        release = protect(table, Plan([]))
+    ((finding,),) = [item.found for item in safe_harbor(release, 2026) if item.found]
+    assert finding.why.count("by its name") == 1
 
 
 def test_ages_that_are_capped_pass():

@@ -52,10 +52,14 @@ _RULE: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
 SMALL_AREAS: Final = frozenset(
     "036 059 063 102 203 556 692 790 821 823 830 831 878 879 884 890 893".split()
 )
+_BY_NAME: Final = "judging by its name"
 _OLDEST: Final = 89
 _ZIP: Final = frozenset("zip zipcode postal postcode postcodes plz postleitzahl cep".split())
 _STATES: Final = frozenset("state states statenum istatenum country countries nation".split())
-_IMAGES: Final = frozenset("photo photos photograph image images picture portrait foto".split())
+_WORDS: Final = {
+    "image": frozenset("photo photos photograph image images img picture portrait foto".split()),
+    "device": frozenset("serial serialno serialnumber seriennummer".split()),
+}
 _DATE: Final = re.compile(r"(\d{4})(-\d\d)?(-\d\d)?(?:[T ]\S*)?")
 _YEAR: Final = re.compile(r"\d{4}|\d{3}0s|\d{2}00s")
 _NUMBER: Final = re.compile(r"\d+(?:\.\d+)?")
@@ -105,21 +109,25 @@ def _once(found: Iterator[Finding]) -> tuple[Finding, ...]:
 def _findings(masked: Table, name: str, kind: str, year: int) -> Iterator[tuple[str, str]]:
     """The kinds of identifiers that a column may hold, each with the reason."""
     hints, values = hints_of(name), None
+    known, told = "", ""
     if isinstance(masked, Table):
         values = [text for text in masked.value_counts(name) if text != ROOT]
         if not values:
             return
         evidence = looks_like_identifier(masked.column(name))
         if evidence is not None:
-            yield evidence.kind, str(evidence)
+            known, told = evidence.kind, str(evidence)
+            yield known, told
         if kind == "text" and written_as_date(masked.column(name).codes.levels):
             yield "date", "its values are dates or parts of dates"
     for one in sorted(hints.identifiers):
-        yield one, "judging by its name"
+        if not (one == known and _BY_NAME in told):
+            yield one, _BY_NAME
     if hints.sensitive == "genetic or biometric":
-        yield "biometric", "judging by its name"
-    if not _IMAGES.isdisjoint(words_of(name)):
-        yield "image", "judging by its name"
+        yield "biometric", _BY_NAME
+    for one, words in _WORDS.items():
+        if not words.isdisjoint(words_of(name)):
+            yield one, _BY_NAME
     yield from _of_dates(hints, kind, values, year)
     yield from _of_ages(hints, values)
     yield from _of_places(hints, name, values)
