@@ -50,6 +50,20 @@ def test_a_classification_lost_zeros_if_the_others_show_it():
     assert codes_in(table("isco08", isco), "isco08").pad == 4
 
 
+@pytest.mark.parametrize(
+    ("name", "codes", "digits"),
+    [
+        ("AGS", [1001000, 1002000, 9162000, 9163000, 14612000, 11000000], 8),
+        ("county_fips", [1001, 1003, 4013, 6037, 36061, 48201], 5),
+    ],
+)
+def test_codes_of_places_begin_with_the_number_of_a_state(name, codes, digits):
+    """Otherwise 1 of Schleswig-Holstein would be joined with 11 of Berlin."""
+    one = table(name, codes)
+    assert codes_in(one, name).pad == digits
+    assert codes_in(one, name).doubt is None
+
+
 def test_coarser_codes_among_finer_ones_are_in_doubt():
     isco = [2, 21, 211, 2111, 2112, 3, 31, 311, 3111, 3112]
     found = codes_in(table("isco", isco), "isco")

@@ -28,6 +28,8 @@ _PERHAPS: Final = frozenset(
     "code codes kode kodes schluessel classification klassifikation occupation beruf industry "
     "branche wirtschaftszweig diagnosis diagnose gemeinde municipality canton district".split()
 )
+#: Codes of places whose states are numbered from 01, by their digits.
+_DIGITS: Final = {"ags": (5, 8), "fips": (5,)}
 _FEWEST: Final = 10
 _SHORTEST: Final = 3
 _MOST: Final = 15  # digits that a float holds
@@ -85,7 +87,8 @@ def number_codes(values: pl.Series) -> NumberCodes | None:
         return NumberCodes(None, False, told) if same else None
     if postcode or (lengths == longest).all():
         return NumberCodes(longest)
-    if _shows_zeros(texts, lengths, longest):
+    known = any(longest in _DIGITS.get(word, ()) for word in words)
+    if (known and lengths.min() == longest - 1) or _shows_zeros(texts, lengths, longest):
         return NumberCodes(longest)
     told = (
         "has codes of different lengths, so it is not clear whether leading zeros were lost. They "
