@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from shoal.errors import InputError
+from shoal.errors import InputError, quoted
 from shoal.hints import Helpful
 from shoal.masking import Generalize
 from shoal.models import KAnonymity, LDiversity, PrivacyModel
@@ -185,6 +185,12 @@ def suggest_plan(table: Table, *, k: int | None = None) -> PlanSuggestion:
         "hierarchies": "How values become coarser, level by level up to *, as proposed from the "
         "data.",
     }
+    unordered = [n for n in names if (of := codes_in(table, n)) is not None and of.are_names]
+    if unordered:
+        reasons["hierarchies"] += (
+            f" The labels of {quoted(unordered)} have no known order, so rare codes are joined "
+            "first. If the codes have an order, write { intervals = [2, 4] }, or another width."
+        )
     if models:
         reasons["models"] = (
             "In each crowd the sensitive columns must differ. Otherwise finding the crowd reveals "

@@ -156,6 +156,17 @@ def test_ranges_of_spss_are_declared_again(tmp_path, ending):
     assert without["income"].null_count() >= len(REFUSED) + len(UNKNOWN)
 
 
+def test_missing_values_stay_declared_where_nobody_has_one(tmp_path):
+    frame = pl.DataFrame({"jobs": [1, 2, 3, 4], "pay": [10, 20, 30, 40]})
+    ranges = {"jobs": [9], "pay": [{"lo": 90, "hi": 99}]}
+    ps.write_sav(frame, str(tmp_path / "a.sav"), missing_ranges=ranges)
+    table = sh.read(tmp_path / "a.sav").with_numbers({"pay": np.array([10.0, 20.0, 30.0, 95.0])})
+    table.write(tmp_path / "b.sav")
+    again, about = read(tmp_path / "b.sav", user_missing=True)
+    assert about.missing_ranges == {"jobs": [{"lo": 9, "hi": 9}]}
+    assert again["pay"].to_list() == [10, 20, 30, 95]  # a masked number is nobody's reason
+
+
 def test_a_second_reader_opens_them(tmp_path):
     pandas = pytest.importorskip("pandas")
     release, path = saved(samples.stata(tmp_path), tmp_path)

@@ -71,7 +71,7 @@ def coding_of(columns: Sequence[Column], dictionary: Dictionary, format: str) ->
     reasons = {}
     if FAMILY[format] == dictionary.family:
         for column, after in itertools.pairwise(columns):
-            if dictionary.reasons.get(column.name) == after.name and _may_join(
+            if dictionary.reasons.get(column.name) == after.name and may_join(
                 column, codes.get(column.name), dictionary.of(column.name)
             ):
                 reasons[column.name] = after.name
@@ -118,7 +118,7 @@ def _is_declared(code: float, facts: Facts) -> bool:
     )
 
 
-def _may_join(column: Column, codes: Mapping[int, str] | None, facts: Facts) -> bool:
+def may_join(column: Column, codes: Mapping[int, str] | None, facts: Facts) -> bool:
     """Whether reasons can stand in the cells of a column without being mistaken for values."""
     if not facts.ranges:
         return True
