@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 #: Fewer values than this are answers to a question, even in a small table.
 MANY: Final = 50
+_PLURAL: Final = 2  # letters that a plural adds at most
 _NUMBER: Final = re.compile(r"\d+(?:[.,]\d+)?")
 _WORD: Final = re.compile(r"[^\W\d_]+")
 _UNDER: Final = re.compile(r"\s*(?:<|under|below|less|up to|unter|bis)", re.IGNORECASE)
@@ -50,19 +51,37 @@ def scale_order(texts: Sequence[str]) -> list[str] | None:
 
 
 def number_order(texts: Sequence[str]) -> list[str] | None:
-    """The texts in the order of their first numbers, such as 5-9 and 10-14, or None.
+    """The texts in the order of their numbers, such as 5-9 and 10-14, or None.
 
-    What is not a number must be the same in all of them, or words such as "under" and "to".
+    The first number decides, and the others only among texts that share it: 2024-Q1, 2024-Q2. What
+    is not a number must be the same in all of them, but for a plural, or words such as "under" and
+    "to".
     """
     if len(texts) <= MANY and all(_NUMBER.fullmatch(text) for text in texts):
         return None
     words = [frozenset(_WORD.findall(text.casefold())) - known("ranges") for text in texts]
-    found = [_NUMBER.search(text) for text in texts]
-    numbers = [
-        float(match[0].replace(",", ".")) - 0.5 * bool(_UNDER.match(match.string))
-        for match in found
-        if match is not None
-    ]
-    if len(numbers) < len(texts) or len(set(numbers)) < len(texts) or len(set(words)) > 1:
+    if len(_singular(words)) > 1:
         return None
-    return [text for _, text in sorted(zip(numbers, texts, strict=True))]
+    found = [[float(one.replace(",", ".")) for one in _NUMBER.findall(text)] for text in texts]
+    if not all(found):
+        return None
+    keys = [
+        (first - 0.5 * bool(_UNDER.match(text)), tuple(rest))
+        for (first, *rest), text in zip(found, texts, strict=True)
+    ]
+    if len(set(keys)) < len(texts):
+        return None
+    return [text for _, text in sorted(zip(keys, texts, strict=True))]
+
+
+def _singular(words: Sequence[frozenset[str]]) -> set[frozenset[str]]:
+    """The different sets of words, where a word and its plural are one."""
+    every = sorted({word for some in words for word in some}, key=len)
+    shortest = {
+        word: next(one for one in every if word.startswith(one) and len(word) - len(one) <= _PLURAL)
+        for word in every
+    }
+    return {
+        frozenset(shortest[word] if len(shortest[word]) > _PLURAL else word for word in some)
+        for some in words
+    }
