@@ -347,6 +347,8 @@ def test_ages_that_are_capped_pass():
     ages = {"age": [20 + n % 50 for n in range(199)] + [97]}
     assert "C" in _found(ages)
     assert "C" not in _found(ages, steps=[TopBottomCode(fence=1.5, columns=["age"])])
+    assert "C" not in _found(ages, steps=[TopBottomCode(top=90, columns=["age"])])
+    assert "C" in _found(ages, steps=[TopBottomCode(top=95, columns=["age"])])
 
 
 def test_the_small_areas_are_the_17_of_the_guidance():

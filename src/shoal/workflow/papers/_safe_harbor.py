@@ -85,9 +85,17 @@ class Item:
 def safe_harbor(release: Release, year: int) -> list[Item]:
     """The 18 identifiers, each with what was found in the released columns."""
     kinds = {profile.name: profile.kind for profile in release.columns}
+    tops = {
+        name: float(step.parameters["top"])
+        for step in release.steps
+        if step.method == "top_bottom_code" and step.parameters.get("top") is not None
+        for name in step.touched
+    }
     found: dict[str, list[Finding]] = {}
     for name in release.masked.columns:
         for kind, why in _findings(release.masked, name, kinds.get(name, "text"), year):
+            found.setdefault(kind, []).append(Finding(name, why))
+        for kind, why in _of_ages(release.masked, name, tops.get(name)):
             found.setdefault(kind, []).append(Finding(name, why))
     keyed = (n for step in release.steps if step.method == "pseudonymize" for n in step.touched)
     for name in dict.fromkeys((*release.masked.roles.unit_columns, *keyed)):  # pseudonyms
@@ -129,7 +137,6 @@ def _findings(masked: Table, name: str, kind: str, year: int) -> Iterator[tuple[
         if not words.isdisjoint(words_of(name)):
             yield one, _BY_NAME
     yield from _of_dates(hints, kind, values, year)
-    yield from _of_ages(hints, values)
     yield from _of_places(hints, name, values)
 
 
@@ -159,15 +166,22 @@ def _is_year(text: str) -> bool:
     return _YEAR.fullmatch(text) is not None or (text[:1] in "[({<>≤≥" and bool(ends) and whole)
 
 
-def _of_ages(hints: NameHints, values: Sequence[str] | None) -> Iterator[tuple[str, str]]:
-    if hints.quasi != "age":
+def _of_ages(masked: Table, name: str, top: float | None) -> Iterator[tuple[str, str]]:
+    """Ages over 89, but for the one that stands for 90 and over since ages were cut there."""
+    if hints_of(name).quasi != "age":
         return
-    if values is None:
-        yield "age", "judging by its name; its values were not searched"
+    if not isinstance(masked, Table):
+        yield "age", f"{_BY_NAME}; its values were not searched"
         return
-    old = sum(map(_shows_old_age, values))
+    values = [text for text in masked.value_counts(name) if text != ROOT]
+    group = top if top == _OLDEST + 1 else None
+    old = sum(_shows_old_age(text) for text in values if group is None or _number(text) != group)
     if old:
         yield "age", f"{old:,} of its {len(values):,} different values show an age over {_OLDEST}"
+
+
+def _number(text: str) -> float | None:
+    return float(text) if _NUMBER.fullmatch(text) else None
 
 
 def _shows_old_age(text: str) -> bool:
