@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 
 import numpy as np
@@ -68,6 +69,25 @@ def test_whole_numbers_have_bars_of_whole_numbers():
     sex, age = column_profiles(table, table)
     assert [bar.label for bar in sex.bars] == ["1", "2"]
     assert [bar.label for bar in age.bars][:2] == ["20 to 24", "25 to 29"]
+
+
+@pytest.mark.parametrize(
+    ("texts", "first"),
+    [
+        (["1990-1994", "1995-1999"], "1990"),
+        (["1980s", "1990-1994", "1995", "*"], "1980 to 1981"),
+        (["1990-05", "1990-Q3"], "1990-05"),
+    ],
+)
+def test_calendar_units_are_on_a_time_axis(texts, first):
+    """Also units of several sizes, as local recoding releases them."""
+    born = [dt.date(1980, 1, 1) + dt.timedelta(days=73 * n) for n in range(100)]
+    table = Table(pl.DataFrame({"born": born}), Roles(quasi_identifiers=["born"]))
+    masked = table.with_labels("born", texts, (np.arange(100) % len(texts)).astype(np.uint8))
+    (profile,) = column_profiles(table, masked)
+    assert profile.numeric
+    assert profile.dates
+    assert profile.bars[0].label == first
 
 
 def test_codes_with_labels_are_shown_by_them():
