@@ -1,8 +1,9 @@
 """How masked columns become codes again: labels follow a recoding, reasons return to their cells.
 
 An interval is not a code of the source, so each gets a new code with a label. A value that is
-still a code of the source keeps it, and its label. Only labels of released values are written: a
-label of a value that the release does not have may have been made from the data.
+still a code of the source keeps it, and its label. Only labels of released values are written, and
+of the codes that name a released group or interval: any other label may have been made from the
+data.
 """
 
 from __future__ import annotations
