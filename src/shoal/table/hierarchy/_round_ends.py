@@ -135,20 +135,25 @@ class RoundEnds:
 
         It stays where it is if a step that large, or a larger one, has it.
         """
-        points, settled = ticks.copy(), np.zeros(len(ticks), np.bool_)
+        points, unsettled = ticks.copy(), np.arange(len(ticks))
         for step in self._steps:
             if self.line.dtype == np.int64 and step.size > _NARROW:
                 continue  # the next point may lie beyond the range
-            settled |= (step.nearest or step.floor)(points) == points
-            left = np.flatnonzero(~settled & (step.size <= room))
+            unsettled = unsettled[
+                (step.nearest or step.floor)(points[unsettled]) != points[unsettled]
+            ]
+            left = unsettled[step.size <= room[unsettled]]
             spot = self._after(step, points[left]) if up else step.floor(points[left])
             for _ in range(_TRIES):
                 good = self._may_end(spot)
-                points[left[good]], settled[left[good]] = spot[good], True
+                points[left[good]] = spot[good]
+                unsettled = np.setdiff1d(unsettled, left[good], assume_unique=True)
                 left, spot = left[~good], spot[~good]
                 spot = self._after(step, spot) if up else step.floor(self.before(spot))
                 near = abs(spot - points[left]) <= room[left]
                 left, spot = left[near], spot[near]
+            if not len(unsettled):
+                break
         return points
 
     def beside(self, ticks: Ticks) -> tuple[Ticks, Flags]:
