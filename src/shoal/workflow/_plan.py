@@ -160,12 +160,12 @@ class Plan(Helpful):
         engine: EngineSettings | None = None,
         release: AboutRelease | Mapping[str, Any] | None = None,
     ) -> None:
-        if isinstance(require, Mapping):
-            raise PlanError(
-                "'require' of a plan is a list; got a dict. Write require=[sh.KAnonymity(5)], or "
-                "use sh.Plan.from_dict."
-            )
         for part, given in (("steps", steps), ("require", require)):
+            if isinstance(given, Mapping):
+                raise PlanError(
+                    f"'{part}' of a plan is a list; got a dict. Write {part}=[...], or use "
+                    "sh.Plan.from_dict."
+                )
             if isinstance(given, str) or not isinstance(given, Iterable):
                 raise PlanError(
                     f"'{part}' of a plan must be a list; got {called(given)}. Write {part}=[...]."
