@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 #: Fewer values than this are answers to a question, even in a small table.
 MANY: Final = 50
+_NOTHING: Final = re.compile(r"\s*(?:no|none|zero|without|keine?|ohne)\b", re.IGNORECASE)
 _PLURAL: Final = 2  # letters that a plural adds at most
 _NUMBER: Final = re.compile(r"\d+(?:[.,]\d+)?")
 _WORD: Final = re.compile(r"[^\W\d_]+")
@@ -55,14 +56,16 @@ def number_order(texts: Sequence[str]) -> list[str] | None:
 
     The first number decides, and the others only among texts that share it: 2024-Q1, 2024-Q2. What
     is not a number must be the same in all of them, but for a plural, or words such as "under" and
-    "to".
+    "to". Words such as "none" stand for 0.
     """
     if len(texts) <= MANY and all(_NUMBER.fullmatch(text) for text in texts):
         return None
-    words = [frozenset(_WORD.findall(text.casefold())) - known("ranges") for text in texts]
-    if len(_singular(words)) > 1:
+    # "no rooms" is one with the number 0
+    bare = [text if _NUMBER.search(text) else _NOTHING.sub("0", text) for text in texts]
+    words = [frozenset(_WORD.findall(text.casefold())) - known("ranges") for text in bare]
+    if len(_singular([some for some, text in zip(words, bare, strict=True) if text != "0"])) > 1:
         return None
-    found = [[float(one.replace(",", ".")) for one in _NUMBER.findall(text)] for text in texts]
+    found = [[float(one.replace(",", ".")) for one in _NUMBER.findall(text)] for text in bare]
     if not all(found):
         return None
     keys = [
