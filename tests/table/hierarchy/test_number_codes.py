@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 
 import polars as pl
@@ -153,3 +154,15 @@ def test_codes_whose_labels_have_an_order_are_joined_with_their_neighbours(label
 
 def test_an_order_of_labels_that_is_not_that_of_the_codes_does_not_count():
     assert codes_in(labelled([*HAPPY[2:], *HAPPY[:2]]), "answer").are_names
+
+
+def test_labels_of_a_metadata_file_say_that_numbers_are_names(tmp_path):
+    rows = "".join(f"{1 + n % 4},{n}\n" for n in range(80))
+    (tmp_path / "a.csv").write_text(f"marital,age\n{rows}", "utf-8")
+    labels = [{"value": n, "label": label} for n, label in enumerate(MARITAL[:4], 1)]
+    fields = [{"name": "marital", "type": "integer", "categories": labels}, {"name": "age"}]
+    package = {"resources": [{"path": "a.csv", "schema": {"fields": fields}}]}
+    (tmp_path / "datapackage.json").write_text(json.dumps(package), "utf-8")
+    one = sh.read(tmp_path / "a.csv")
+    assert codes_in(one, "marital").are_names
+    assert codes_in(one, "age") is None

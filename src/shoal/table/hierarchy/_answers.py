@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 import polars as pl
 
 from shoal.table.hierarchy._number_codes import as_whole
 from shoal.table.suggestion._column_names import known, known_scales, words_of
-
-if TYPE_CHECKING:
-    from shoal.table.storage.labelled._dictionary import Facts
 
 #: Fewer values than this are answers to a question, even in a small table.
 MANY: Final = 50
@@ -23,17 +20,16 @@ _WORD: Final = re.compile(r"[^\W\d_]+")
 _UNDER: Final = re.compile(r"\s*(?:<|under|below|less|up to|unter|bis)", re.IGNORECASE)
 
 
-def are_names(values: pl.Series, facts: Facts) -> bool:
+def are_names(values: pl.Series, labels: Mapping[Any, str]) -> bool:
     """Whether distinct numbers, ascending, are only names of their labels: 1 single, 2 married.
 
-    Each has a label, neither the file nor the labels say that they have an order.
+    Each has a label, and the labels are no answers in a known order.
     """
     whole = as_whole(values) if values.dtype.is_numeric() else None
-    if whole is None or len(whole) < 3 or facts.measure == "ordinal":
+    if whole is None or len(whole) < 3:
         return False
-    labels = [facts.values.get(code) for code in whole.to_list()]
-    texts = [label for label in labels if label is not None]
-    if len(texts) < len(labels) or all(_NUMBER.fullmatch(text) for text in texts):
+    texts = [labels[code] for code in whole.to_list() if code in labels]
+    if len(texts) < len(whole) or all(_NUMBER.fullmatch(text) for text in texts):
         return False
     order = scale_order(texts) or number_order(texts)
     return order is None or texts not in (order, order[::-1])

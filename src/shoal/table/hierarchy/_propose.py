@@ -59,6 +59,7 @@ KINDS: Final = tuple(
 )
 
 
+_WHOLE: Final = re.compile(r"-?\d{1,15}")
 _NO_ORDER: Final = (
     "has codes whose labels have no known order, so rare ones are joined first. If the codes have "
     "an order, give the column the hierarchy ordered or intervals"
@@ -70,11 +71,17 @@ def codes_in(table: Table, column: str) -> NumberCodes | None:
     if table.kind(column) not in ("integer", "float") or table.column(column).is_continuous:
         return None
     values, facts = table.codes(column).levels, table.dictionary.of(column)
-    if are_names(values, facts):
-        return NumberCodes(
-            None, are_names=True, doubt=None if facts.measure == "nominal" else _NO_ORDER
-        )
+    if facts.measure != "ordinal" and are_names(values, facts.values or _described(table, column)):
+        doubt = None if facts.measure == "nominal" else _NO_ORDER
+        return NumberCodes(None, are_names=True, doubt=doubt)
     return number_codes(values)
+
+
+def _described(table: Table, column: str) -> dict[int, str]:
+    """The labels of whole numbers in a metadata file."""
+    known = {} if table.manner is None else table.manner.described
+    labels = known[column].labels if column in known else {}
+    return {int(value): label for value, label in labels.items() if _WHOLE.fullmatch(value)}
 
 
 def proposed(table: Table, column: str, kind: str | None = None) -> Rule:
