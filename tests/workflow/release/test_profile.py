@@ -92,7 +92,7 @@ def test_calendar_units_are_on_a_time_axis(texts, first):
 
 def test_codes_with_labels_are_shown_by_them():
     facts = Facts(label="Sex of respondent", values={1: "male", 2: "female", 3: "nobody"})
-    table = Table(pl.DataFrame({"sex": [1, 2] * 50, "wage": range(100)}))
+    table = Table(pl.DataFrame({"sex": [1, 2, 2, 2] * 25, "wage": range(100)}))
     (sex, _) = column_profiles(*[table.described(Dictionary("stata", {"sex": facts}))] * 2)
     assert [bar.label for bar in sex.bars] == ["male (1)", "female (2)"]
     facts = Facts(values={0: "none"})  # only one of the numbers has a label: a quantity

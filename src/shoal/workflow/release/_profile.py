@@ -262,6 +262,9 @@ def _value_bars(original: Table | None, masked: Table, name: str) -> tuple[Bar, 
         if released[value] >= SMALLEST_CROWD
         and (before.get(value, 0) == 0 or before[value] >= SMALLEST_CROWD)
     ]
+    named = masked.value_labels(name)
+    if named and masked.kind(name) == "integer":
+        shown.sort(key=int)  # answers in the order of their codes
     labels, after = list(shown), [released[value] for value in shown]
     old = [before.get(value, 0) for value in shown]
     others_after = sum(released.values()) - sum(after)
@@ -271,7 +274,6 @@ def _value_bars(original: Table | None, masked: Table, name: str) -> tuple[Bar, 
         after.append(others_after)
         old.append(others_before if others_before >= SMALLEST_CROWD else 0)
     counted = None if original is None else np.array(old)
-    named = masked.value_labels(name)
     labels = [f"{named[text]} ({text})" if text in named else text for text in labels]
     return _with_missing(labels, counted, np.array(after), original, masked, name)
 
