@@ -68,7 +68,7 @@ from shoal.table.columns._frames import DAYS_OF_CALENDAR, NUMBERS, QUANTITIES, K
 from shoal.table.columns._quantities import quantities, scale_name
 from shoal.table.hierarchy._codes import HierarchyCodes
 from shoal.table.hierarchy._hierarchy import Hierarchy
-from shoal.table.hierarchy._number_codes import codes_in
+from shoal.table.hierarchy._propose import codes_in
 from shoal.table.hierarchy._round_ends import RoundEnds
 from shoal.table.hierarchy._rule import Unseen
 from shoal.table.storage._columnar import column_labels

@@ -57,7 +57,7 @@ from shoal.table.storage._formats import Dialect, format_of
 from shoal.table.storage._formulas import Formulas, may_run, running
 from shoal.table.storage._reading import Manner
 from shoal.table.storage._write import schema_of, unwritable_columns, write_columns
-from shoal.table.storage.labelled._coding import Coding, coding_of, losses, settled
+from shoal.table.storage.labelled._coding import Coding, coding_of, labels_of_texts, losses, settled
 from shoal.table.storage.labelled._dictionary import LABELLED, NO_DICTIONARY, Dictionary
 from shoal.table.storage.labelled._limits import check_columns
 from shoal.table.suggestion._owners import repeating_owners, undeclared_identifiers
@@ -613,6 +613,14 @@ class Table(Helpful):
     def coding(self, format: str) -> Coding:
         """How a labelled file of this format codes the released texts and missing values."""
         return coding_of(list(self._columns.values()), self._released_dictionary, format)
+
+    def value_labels(self, column: str) -> dict[str, str]:
+        """The labels of a column's values as texts, as a labelled file gave them."""
+        explained = {why: name for name, why in self._dictionary.reasons.items()}
+        if column in explained:
+            there, why = self.column(column), self._dictionary.of(explained[column]).reasons
+            return {text: why[text] for text in there.codes.texts if text in why}
+        return labels_of_texts(self.column(column), self._released_dictionary.of(column))
 
     @property
     def _released_dictionary(self) -> Dictionary:

@@ -22,7 +22,7 @@ from shoal.errors import (
     quoted,
 )
 from shoal.hints import Helpful, check_path, instead
-from shoal.masking import Masker, Progress, Pseudonymize, Secrets, discover_maskers
+from shoal.masking import Masker, Progress, Pseudonymize, Secrets, ShiftDates, discover_maskers
 from shoal.models import PrivacyModel, discover_models
 from shoal.parameters import parameters_of
 from shoal.table import ReadOptions, Roles, Table, as_roles, check_table
@@ -481,8 +481,17 @@ def _parsed(text: str, called: str) -> dict[str, Any]:
 
 def pseudonymized_by(steps: Iterable[Any]) -> set[str]:
     """The columns that steps made pseudonyms of, by what is on record of the steps."""
+    return _touched_by(Pseudonymize.method, steps)
+
+
+def shifted_by(steps: Iterable[Any]) -> set[str]:
+    """The columns whose dates were shifted, by what is on record of the steps."""
+    return _touched_by(ShiftDates.method, steps)
+
+
+def _touched_by(method: str, steps: Iterable[Any]) -> set[str]:
     told = [one if isinstance(one, Mapping) else one.to_dict() for one in steps]
-    return {n for one in told if one["method"] == Pseudonymize.method for n in one["columns"]}
+    return {n for one in told if one["method"] == method for n in one["columns"]}
 
 
 def in_released_domain(records: Iterable[StepRecord], people: Table) -> Table:
