@@ -77,9 +77,9 @@ def test_two_hundred_columns_do_not_fill_the_screen():
     ("given", "known", "said"),
     [
         ("epsilom", ["epsilon", "columns"], "Did you mean 'epsilon'?"),
-        ("x", ["epsilon", "columns"], "Known are 'epsilon', 'columns'."),
-        ("x", [], "Known are none."),
-        ("", ["a"], "Known are 'a'."),
+        ("x", ["epsilon", "columns"], "Use one of 'epsilon', 'columns'."),
+        ("x", [], "There are none."),
+        ("", ["a"], "Use 'a'."),
         ("k_anonimity", {"k_anonymity": 1}, "Did you mean 'k_anonymity'?"),
     ],
 )

@@ -180,7 +180,10 @@ def did_you_mean(given: object, known: Iterable[str]) -> str:
     near = nearest_name(given, names)
     if near is not None:
         return f"Did you mean '{near}'?"
-    return f"Known are {quoted(names, limit=_MOST_KNOWN)}."
+    if not names:
+        return "There are none."
+    one = "Use" if len(names) == 1 else "Use one of"
+    return f"{one} {quoted(names, limit=_MOST_KNOWN)}."
 
 
 def nearest_name(given: object, names: Sequence[str]) -> str | None:

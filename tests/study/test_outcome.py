@@ -182,7 +182,7 @@ def test_the_figures_have_the_numbers_of_the_results(people_file, tmp_path):
         ({"kind": "boxes", "measure": "distance_linkage", "colour": "red"}, "no option 'colour'"),
         ({"kind": "boxes", "measure": "distance_linkag"}, "Did you mean 'distance_linkage'"),
         ({"kind": "violins", "measure": "distance_linkage", "by": "colour"}, "'by' of the figure"),
-        ({"kind": "against", "measure": "distance_linkage", "x": "l"}, "Known are 'base', 'k'"),
+        ({"kind": "against", "measure": "distance_linkage", "x": "l"}, "Use one of 'base', 'k'"),
         ({"kind": "win-draw-lose", "measure": "distance_linkage", "rope": -1}, "a number ≥ 0"),
         ({"kind": "ranks", "measure": "distance_linkage", "name": "../up"}, "file"),
     ],

@@ -298,7 +298,7 @@ def is_in_parts(folder: str | os.PathLike[str]) -> bool:
 def check_engine(engine: str) -> None:
     """Raise InputError for an unknown engine."""
     if engine not in ENGINES:
-        raise InputError(f"There is no engine '{engine}'. Known are {quoted(ENGINES)}.")
+        raise InputError(f"There is no engine '{engine}'. Use one of {quoted(ENGINES)}.")
 
 
 def chosen_engine(source: Any, engine: str, settings: EngineSettings) -> tuple[str, str]:

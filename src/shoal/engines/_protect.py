@@ -46,6 +46,7 @@ from shoal.workflow import Claim, Limit, Plan, Release
 from shoal.workflow._plan import at_step, pseudonymized_by
 from shoal.workflow._protect import (
     check_pseudonyms,
+    cure_for_columns_left,
     refuse_empty,
     refuse_undeclared,
     refuse_unknown_owners,
@@ -348,8 +349,8 @@ def _warn_about_columns_left(course: Course, public: Roles) -> None:
     ]
     if left:
         warnings.warn(
-            f"Columns that no role protects are released unchanged: {quoted(left)}. Mask them, or "
-            "declare them 'insensitive' if they may be released.",
+            f"Columns that no role protects are released unchanged: {quoted(left)}. "
+            f"{cure_for_columns_left(left, public)}",
             UnprotectedColumnWarning,
             stacklevel=4,
         )

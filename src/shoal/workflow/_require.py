@@ -94,7 +94,7 @@ class Limit(Helpful):
         bounds = [b for b in (self.at_most, self.at_least) if b is not None]
         if len(bounds) != 1 or not Real().accepts(bounds[0]):
             raise ParameterError(
-                f"A limit on '{self.measure}' takes one number, as at_most or at_least."
+                f"A limit on '{self.measure}' takes one number such as 0.1, as at_most or at_least."
             )
         low, high = self.info.limits
         if not low <= bounds[0] <= high:

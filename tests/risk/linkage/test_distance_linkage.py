@@ -316,7 +316,7 @@ class TestRefused:
 
     def test_euclidean_of_text(self):
         one = table([1, 2], c=["a", "b"])
-        with pytest.raises(InputError, match="'c' is not numeric"):
+        with pytest.raises(InputError, match="not numeric: 'c'"):
             distance_linkage(one, one, dissimilarity="euclidean")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 
 import numpy as np
 import polars as pl
@@ -198,3 +199,19 @@ def test_an_error_while_masking_names_the_step():
     plan = sh.Plan([sh.Round(base=5, columns=["age"]), sh.Microaggregate(k=3)])
     with pytest.raises(InputError, match=r"^Step 2 \(microaggregate\)"):
         sh.protect(people(), plan)
+
+
+def test_a_second_change_costs_less_in_another_way():
+    """The size of classes is doubled for a limit, but that only loses more if the first holds."""
+    require = [sh.KAnonymity(10), sh.Limit("marketer_risk", at_most=0.05)]
+    with pytest.raises(RequirementNotMet) as told:
+        sh.protect(people(), sh.Plan([MONDRIAN], require=require))
+    costs = [(one["loss"], one["records_lost"]) for one in told.value.facts["advice"]]
+    assert costs
+    assert all(after[1] < before[1] for before, after in itertools.pairwise(costs))
+
+
+def test_a_change_that_cannot_be_compared_still_names_its_loss():
+    with pytest.raises(UnreachableLevel, match=r"it holds \(loss 0\.") as told:
+        sh.protect(people(60), sh.Plan([sh.Generalize("mondrian", k=90)]))
+    assert "further" not in str(told.value)

@@ -107,7 +107,7 @@ def protect(
         written = check_format(format, writing=True)
     _, private = check_targets(out, private_out, force=force)  # before the long work
     check_standards(loaded.release.metadata, written if chosen == "memory" else "parquet")
-    if chosen != "memory" and not as_json:
+    if not as_json:
         ui.note(f"Engine: {chosen}, since {why}.")
     dialect = {"delimiter": out_delimiter, "decimal": out_decimal, "encoding": out_encoding}
     with kept_warnings(strict=strict) as warned, Working("Reading the data") as working:
@@ -151,8 +151,6 @@ def protect(
     against = ("--original", *shown_source(data, reading, kept=True))
     apart = () if private_out is None else ("--private", shlex.quote(str(private_out)))
     ui.command_line("shoal verify", shlex.quote(str(out)), *apart, *against)
-    if chosen == "memory":
-        ui.note(f"Engine: memory, since {why}.")
 
 
 def _read_for(reading: Reading, data: str, plan: Plan, written: str) -> Table:
