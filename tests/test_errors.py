@@ -48,10 +48,21 @@ def test_errors_are_what_python_users_expect_too():
     assert not issubclass(ReleaseError, ValueError)
 
 
-def test_a_missing_extra_says_what_installs_it():
+@pytest.mark.parametrize(
+    ("origin", "package"),
+    [(None, "shoal[excel]"), ('{"url": "file:///somewhere"}', ".[excel]")],
+)
+def test_a_missing_extra_says_what_installs_it(monkeypatch, tmp_path, origin, package):
+    """Shoal in a package index may be somebody else's, if it was not installed from there."""
+    folder = tmp_path / "shoal-0.1.0.dist-info"
+    folder.mkdir()
+    (folder / "METADATA").write_text("Name: shoal\nVersion: 0.1.0\n")
+    if origin is not None:
+        (folder / "direct_url.json").write_text(origin)
+    monkeypatch.syspath_prepend(tmp_path)
     error = MissingExtra("Reading Excel files", "excel")
     assert str(error).startswith("Reading Excel files needs")
-    assert str(error).endswith('pip install "shoal[excel]"')
+    assert str(error).endswith(f'pip install "{package}"')
 
 
 @pytest.mark.parametrize(

@@ -101,9 +101,24 @@ class MissingExtra(ShoalError, ImportError):
 
     def __init__(self, what: str, extra: str) -> None:
         super().__init__(
-            f"{what} needs an optional dependency that is not installed. "
-            f'Install it with: pip install "shoal[{extra}]"'
+            f"{what} needs an optional dependency that is not installed. {how_to_install(extra)}"
         )
+
+
+def how_to_install(extra: str) -> str:
+    """What installs an extra.
+
+    If Shoal did not come from a package index, its name may be somebody else's package there.
+    """
+    from importlib import metadata
+
+    try:
+        named = metadata.distribution("shoal").read_text("direct_url.json") is None
+    except metadata.PackageNotFoundError:
+        named = False
+    if named:
+        return f'Install it with: pip install "shoal[{extra}]"'
+    return f'Install it from the folder of Shoal\'s source: pip install ".[{extra}]"'
 
 
 class ShoalWarning(UserWarning):
