@@ -215,3 +215,16 @@ def test_a_change_that_cannot_be_compared_still_names_its_loss():
     with pytest.raises(UnreachableLevel, match=r"it holds \(loss 0\.") as told:
         sh.protect(people(60), sh.Plan([sh.Generalize("mondrian", k=90)]))
     assert "further" not in str(told.value)
+
+
+@pytest.mark.parametrize("require", [[K5], [K5, sh.LDiversity(2)]])
+def test_a_plan_that_removes_everybody_is_advised_to_use_ranges(require):
+    table, plan = with_pay(40), sh.Plan([sh.Suppress(min_class_size=5)], require=require)
+    with pytest.raises(RequirementNotMet, match=r"every record.*instead of step 1") as told:
+        sh.protect(table, plan)
+    (advice,) = told.value.facts["advice"]
+    options = {} if len(require) == 1 else {"models": require[1]}
+    followed = sh.Plan([sh.Generalize("mondrian", k=5, **options)], require=require)
+    assert advice["loss"] == pytest.approx(
+        sh.protect(table, followed).after["normalized_certainty_penalty"].value
+    )

@@ -167,7 +167,7 @@ def changes_for(plan: Plan, asked: Sequence[Requirement]) -> Iterator[tuple[str,
 
     If a limit fails that no class size is sure to keep, larger sizes are tried as well.
     """
-    k, models = _asked(plan, asked)
+    k, models = asked_of_steps(plan, asked)
     yield from _with(plan, k, models)
     if k is not None and any(isinstance(one, Limit) for one in asked):
         yield from _with(plan, 2 * k, models)
@@ -187,17 +187,25 @@ def _with(
     if k is not None and not models:
         last = Suppress(min_class_size=k)
         yield f"a last step 'suppress' (min_class_size = {k})", [*steps, last]
-    if not any(isinstance(step, Generalize) for step in steps):
-        options: dict[str, Any] = {} if k is None else {"k": k}
-        options |= {} if not models else {"models": models if len(models) > 1 else models[0]}
-        if options:
-            yield (
-                f"a last step 'generalize' (algorithm = \"mondrian\", {_in_toml(options)})",
-                [*steps, Generalize("mondrian", **options)],
-            )
+    if (k is not None or models) and not any(isinstance(step, Generalize) for step in steps):
+        step = mondrian(k, models)
+        yield f"a last {in_words(step)}", [*steps, step]
 
 
-def _asked(
+def mondrian(k: int | None, models: Sequence[PrivacyModel]) -> Generalize:
+    """A step that gives every record the smallest box that is safe."""
+    return Generalize(
+        "mondrian", k=k, models=(list(models) if models[1:] else models[0]) if models else None
+    )
+
+
+def in_words(step: Generalize) -> str:
+    """Such a step as a person writes it into a plan."""
+    given = {"algorithm": step.algorithm, "k": step.k, "models": step.models}
+    return f"step 'generalize' ({_in_toml({n: v for n, v in given.items() if v is not None})})"
+
+
+def asked_of_steps(
     plan: Plan, requirements: Sequence[Requirement]
 ) -> tuple[int | None, list[PrivacyModel]]:
     """The crowd size and the other models that the steps must reach for everything to hold."""
