@@ -172,6 +172,20 @@ def quoted(names: Iterable[object], limit: int = 12) -> str:
     return shown if len(listed) <= limit else f"{shown} and {len(listed) - limit} more"
 
 
+def columns_that(names: Iterable[object], one: str, several: str) -> str:
+    """A sentence about one column, or about several.
+
+    Examples
+    --------
+    >>> columns_that(["age", "zip"], "was removed", "were removed")
+    "The columns 'age', 'zip' were removed"
+    """
+    listed = list(names)
+    if len(listed) == 1:
+        return f"The column {quoted(listed)} {one}"
+    return f"The columns {quoted(listed)} {several}"
+
+
 @contextmanager
 def about(what: str) -> Iterator[None]:
     """Prefix every error inside with what it concerns, unless it already names that."""

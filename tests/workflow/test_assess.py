@@ -67,7 +67,7 @@ def test_what_is_left_out_is_said():
     assert (found.failed, found.notes) == ({}, ())
     assert found.left_out["journalist_risk"].startswith("pass a population table")
     assert found.left_out["total_variation"].endswith("(--original)")
-    with pytest.raises(KeyError, match=r"'total_variation'\. It was left out: it compares"):
+    with pytest.raises(KeyError, match=r"'total_variation'\. It was left out: the original"):
         found["total_variation"]
 
 

@@ -267,17 +267,17 @@ class _Run:
         if (info.name == "individual_risk" or homes) and not estimable:
             return "pass a sampling fraction or a weight column"
         if table.times is not None and not info.by_counts:
-            return "it needs single records, but an engine counts combinations"
+            return "single records are needed, but an engine counts combinations"
         if info.needs_original and original is None:
-            return "it compares with the original; pass it as original (--original)"
+            return "the original is needed to compare with; pass it as original (--original)"
         if info.sensitive and not declared.sensitive:
-            return "it needs sensitive columns; declare them in the roles"
+            return "sensitive columns are needed; declare them in the roles"
         if info.target and declared.target is None:
-            return "it needs a target; declare it in the roles"
+            return "a target is needed; declare it in the roles"
         if info.on_request is not None and info.name not in self.asked and not homes:
             return info.on_request
         if info.name == "suda" and info.name not in self.asked and len(table) > _MANY:
-            return f"it needs a lot of memory for more than {_MANY:,} records; ask for it by name"
+            return f"a lot of memory is needed for more than {_MANY:,} records; ask for it by name"
         if original is None:
             return None
         if info.name == "certainty" and not self._is_sample:
