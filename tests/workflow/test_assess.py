@@ -71,6 +71,13 @@ def test_what_is_left_out_is_said():
         found["total_variation"]
 
 
+def test_a_frame_with_its_roles_is_a_table():
+    table = people()
+    roles = table.roles.to_dict()
+    assert assess(table.frame, roles=roles).to_dict() == assess(table).to_dict()
+    assert assess(table, roles=table.roles).k == assess(table).k
+
+
 def test_against_the_original():
     original = people()
     masked = Round(base=20).fit_transform(original)

@@ -12,7 +12,7 @@ from shoal.masking import Progress
 from shoal.measurement import MeasureInfo, Measurement
 from shoal.parameters import Real
 from shoal.risk import KNOWN_WORDS, counted_once, intersection, journalist_risk_before_sampling
-from shoal.table import Missing, Roles, Table, check_table
+from shoal.table import Missing, Roles, Table, as_roles, check_table
 from shoal.workflow._assessment import Assessment, class_facts
 from shoal.workflow._leaks import linking_columns, swapping_of
 from shoal.workflow._require import discover_all_measures
@@ -32,8 +32,9 @@ _MANY = 1_000_000  # with more records, measures that need memory must be asked 
 
 @helpful
 def assess(
-    table: Table,
+    table: Any,
     *,
+    roles: Roles | Mapping[str, Any] | None = None,
     original: Table | None = None,
     population: Table | None = None,
     control: Table | None = None,
@@ -50,8 +51,10 @@ def assess(
 
     Parameters
     ----------
-    table : Table
+    table : Table, or a frame with roles
         The table, with its quasi-identifiers declared.
+    roles : Roles or dict, optional
+        The roles of the columns, if the table does not declare them.
     original : Table, optional
         The table before masking, for measures that compare. If the table is a sample of it,
         journalist risk and certainty count people in it.
@@ -95,6 +98,7 @@ def assess(
     >>> assessment.k, round(assessment["marketer_risk"].value, 2)
     (1, 0.6)
     """
+    table = table_with(table, roles)
     check_assessable(table, original, population, control)
     _check_numbers(threshold, missing, sampling_fraction)
     if population is not None and sampling_fraction is not None:
@@ -117,6 +121,16 @@ def assess(
         raise InputError(f"Nothing could be measured. {'; '.join(why)}.")
     assessment = run.assessment(with_swapping=not only_some)
     return _exposed_together(assessment, table, others, original) if others else assessment
+
+
+def table_with(given: Any, roles: Roles | Mapping[str, Any] | None) -> Any:
+    """The table, or the frame as a table, with roles that were passed next to it."""
+    if roles is None:
+        return given
+    table, asked = given if isinstance(given, Table) else Table(given), as_roles(roles)
+    if table.roles not in (Roles(), asked):
+        raise RolesError("The table already has other roles. Leave out 'roles'.")
+    return table.with_roles(asked)
 
 
 def assess_release(
