@@ -72,6 +72,8 @@ class Limit(Helpful):
 
     Examples
     --------
+    >>> Limit("marketer_risk", at_most=0.05)
+    Limit('marketer_risk', at_most=0.05)
     >>> Limit("marketer_risk", at_most=0.05).key
     'max_marketer_risk'
     """
@@ -104,6 +106,15 @@ class Limit(Helpful):
                 f"{bounds[0]:g}.{share}"
             )
         self._check_options()
+
+    def __repr__(self) -> str:
+        named = {
+            "at_most": self.at_most,
+            "at_least": self.at_least,
+            "options": self.options or None,
+        }
+        given = (f", {name}={value!r}" for name, value in named.items() if value is not None)
+        return f"Limit({self.measure!r}{''.join(given)})"
 
     def _check_options(self) -> None:
         """Accept only options that the measure has and that a plan and a release can hold."""
