@@ -107,7 +107,7 @@ def protect(
         written = check_format(format, writing=True)
     _, private = check_targets(out, private_out, force=force)  # before the long work
     check_standards(loaded.release.metadata, written if chosen == "memory" else "parquet")
-    if not as_json:
+    if chosen != "memory" and not as_json:
         ui.note(f"Engine: {chosen}, since {why}.")
     dialect = {"delimiter": out_delimiter, "decimal": out_decimal, "encoding": out_encoding}
     with kept_warnings(strict=strict) as warned, Working("Reading the data") as working:
@@ -143,6 +143,8 @@ def protect(
         facts = {"warnings": warned, "engine": {"name": chosen, "why": why}}
         ui.print_json(release_facts(release, folder, private) | facts)
         return
+    if chosen == "memory":  # not earlier: a failure is one line
+        ui.note(f"Engine: memory, since {why}.")
     show_release(release, show_all=show_all)
     _show_place(release, out, private_out)
     if written in DELIMITER_OF:
