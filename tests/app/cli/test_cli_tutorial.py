@@ -1,4 +1,4 @@
-"""The tutorial for stewards does what it shows: every command, in order, with what it prints."""
+"""The README and the tutorial for stewards do what they show: every command, in order."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import subprocess
 
 import pytest
 
-import shoal.app.demo
+from shoal.app.demo import PEOPLE
 
 BLOCK = re.compile(r"^( *)```(sh|text|toml)\n(.*?)^ *```", re.M | re.S)
-EXAMPLE = shoal.app.demo.PEOPLE.with_name("patients.csv")
+PATIENTS = PEOPLE.with_name("patients.csv")
 TUTORIAL = "docs/tutorials/steward.md"
 
 
@@ -30,7 +30,7 @@ def into_the_plan(text: str, plan: str) -> str:
 
 @pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="ssh-keygen is not installed")
 def test_the_tutorial_as_written(shoal, repository, tmp_path):
-    shutil.copy(EXAMPLE, tmp_path)
+    shutil.copy(PATIENTS, tmp_path)
     key = tmp_path / "key"
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key], check=True)
     shutil.move(tmp_path / "key.pub", tmp_path / "steward.pub")
@@ -55,3 +55,20 @@ def test_the_tutorial_as_written(shoal, repository, tmp_path):
             printed, ran = words_of(result.stderr + result.stdout), ran + 1
     assert ran == 9
     assert (tmp_path / "after.html").is_file()
+
+
+def test_the_readme_as_written(shoal, repository, tmp_path):
+    shutil.copy(PEOPLE, tmp_path)
+    text = (repository / "README.md").read_text("utf-8")
+    demo = words_of(shoal("demo").stdout)
+    shown = next(block for _, kind, block in BLOCK.findall(text) if kind == "text")
+    assert words_of(shown) in demo
+    part = text[text.index("## On the command line") : text.index("## In Python")]
+    blocks = {kind: block for _, kind, block in BLOCK.findall(part)}
+    commands = [shlex.split(line, comments=True) for line in blocks["sh"].splitlines()]
+    assert [words[1] for words in commands] == ["roles", "init", "assess", "protect", "verify"]
+    for words in commands:
+        assert shoal(*words[1:]).exit_code == 0
+    (tmp_path / "plan.toml").write_text(blocks["toml"])
+    assert shoal(*commands[3][1:], "--force").exit_code == 0
+    assert shoal(*commands[4][1:]).exit_code == 0
