@@ -103,7 +103,7 @@ class LargeTable:
         return self.rows
 
     def __repr__(self) -> str:
-        return f"LargeTable: {self.rows} rows, {len(self.kinds)} columns, on {self.engine.name}"
+        return f"LargeTable: {self.rows:,} rows, {len(self.kinds)} columns, on {self.engine.name}"
 
     def _repr_html_(self) -> str:
         rows = ((name, kind, role_word(self.roles.of(name))) for name, kind in self.schema.items())

@@ -170,7 +170,7 @@ class Release(Helpful):
 
     def __repr__(self) -> str:
         held = ", ".join(f"{claim.key}: {claim.measured:g}" for claim in self.claims)
-        return f"Release: {len(self.masked)} rows; {held or 'nothing was required'}"
+        return f"Release: {len(self.masked):,} rows; {held or 'nothing was required'}"
 
     def _repr_html_(self) -> str:
         """The requirements with their values, the risk before and after, and the columns."""
