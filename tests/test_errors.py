@@ -48,10 +48,21 @@ def test_errors_are_what_python_users_expect_too():
     assert not issubclass(ReleaseError, ValueError)
 
 
-def test_a_missing_extra_says_what_installs_it():
+@pytest.mark.parametrize(
+    ("origin", "package"),
+    [(None, "shoal[excel]"), ('{"url": "file:///somewhere"}', ".[excel]")],
+)
+def test_a_missing_extra_says_what_installs_it(monkeypatch, tmp_path, origin, package):
+    """Shoal in a package index may be somebody else's, if it was not installed from there."""
+    folder = tmp_path / "shoal-0.1.0.dist-info"
+    folder.mkdir()
+    (folder / "METADATA").write_text("Name: shoal\nVersion: 0.1.0\n")
+    if origin is not None:
+        (folder / "direct_url.json").write_text(origin)
+    monkeypatch.syspath_prepend(tmp_path)
     error = MissingExtra("Reading Excel files", "excel")
     assert str(error).startswith("Reading Excel files needs")
-    assert str(error).endswith('pip install "shoal[excel]"')
+    assert str(error).endswith(f'pip install "{package}"')
 
 
 @pytest.mark.parametrize(
@@ -77,9 +88,9 @@ def test_two_hundred_columns_do_not_fill_the_screen():
     ("given", "known", "said"),
     [
         ("epsilom", ["epsilon", "columns"], "Did you mean 'epsilon'?"),
-        ("x", ["epsilon", "columns"], "Known are 'epsilon', 'columns'."),
-        ("x", [], "Known are none."),
-        ("", ["a"], "Known are 'a'."),
+        ("x", ["epsilon", "columns"], "Use one of 'epsilon', 'columns'."),
+        ("x", [], "There are none."),
+        ("", ["a"], "Use 'a'."),
         ("k_anonimity", {"k_anonymity": 1}, "Did you mean 'k_anonymity'?"),
     ],
 )

@@ -50,5 +50,5 @@ def test_the_studio_names_its_extra(tmp_path):
     words = [sys.executable, "-c", program, "studio", "--no-browser"]
     done = subprocess.run(words, capture_output=True, text=True, cwd=tmp_path, check=False)
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
-    assert 'pip install "shoal[studio]"' in done.stderr
+    assert 'pip install ".[studio]"' in done.stderr  # from where the wheel was built
     assert list(tmp_path.iterdir()) == []

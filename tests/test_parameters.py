@@ -216,7 +216,7 @@ def test_from_a_mapping():
 
 def test_names():
     assert check_parameter_name(Method, "k") == "k"
-    with pytest.raises(ParameterError, match=r"Known are 'k', 'share'"):
+    with pytest.raises(ParameterError, match=r"Use one of 'k', 'share'"):
         check_parameter_name(Method, "zzzzz")
 
 

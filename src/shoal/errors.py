@@ -101,9 +101,24 @@ class MissingExtra(ShoalError, ImportError):
 
     def __init__(self, what: str, extra: str) -> None:
         super().__init__(
-            f"{what} needs an optional dependency that is not installed. "
-            f'Install it with: pip install "shoal[{extra}]"'
+            f"{what} needs an optional dependency that is not installed. {how_to_install(extra)}"
         )
+
+
+def how_to_install(extra: str) -> str:
+    """What installs an extra.
+
+    If Shoal did not come from a package index, its name may be somebody else's package there.
+    """
+    from importlib import metadata
+
+    try:
+        named = metadata.distribution("shoal").read_text("direct_url.json") is None
+    except metadata.PackageNotFoundError:
+        named = False
+    if named:
+        return f'Install it with: pip install "shoal[{extra}]"'
+    return f'Install it from the folder of Shoal\'s source: pip install ".[{extra}]"'
 
 
 class ShoalWarning(UserWarning):
@@ -157,6 +172,20 @@ def quoted(names: Iterable[object], limit: int = 12) -> str:
     return shown if len(listed) <= limit else f"{shown} and {len(listed) - limit} more"
 
 
+def columns_that(names: Iterable[object], one: str, several: str) -> str:
+    """A sentence about one column, or about several.
+
+    Examples
+    --------
+    >>> columns_that(["age", "zip"], "was removed", "were removed")
+    "The columns 'age', 'zip' were removed"
+    """
+    listed = list(names)
+    if len(listed) == 1:
+        return f"The column {quoted(listed)} {one}"
+    return f"The columns {quoted(listed)} {several}"
+
+
 @contextmanager
 def about(what: str) -> Iterator[None]:
     """Prefix every error inside with what it concerns, unless it already names that."""
@@ -180,7 +209,10 @@ def did_you_mean(given: object, known: Iterable[str]) -> str:
     near = nearest_name(given, names)
     if near is not None:
         return f"Did you mean '{near}'?"
-    return f"Known are {quoted(names, limit=_MOST_KNOWN)}."
+    if not names:
+        return "There are none."
+    one = "Use" if len(names) == 1 else "Use one of"
+    return f"{one} {quoted(names, limit=_MOST_KNOWN)}."
 
 
 def nearest_name(given: object, names: Sequence[str]) -> str | None:

@@ -18,6 +18,7 @@ from shoal.errors import (
     UnknownAttribute,
     did_you_mean,
     nearest_name,
+    quoted,
 )
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -63,6 +64,7 @@ def _misfit(
 ) -> str:
     by_place = [p for p in signature.parameters.values() if p.kind <= p.POSITIONAL_OR_KEYWORD]
     known = [name for name in signature.parameters if name not in ("self", "cls")]
+    places = [p for p in by_place if p.name in known]
     stray = [name for name in named if name not in known]
     if stray:
         return f"{called} has no parameter '{stray[0]}'. {did_you_mean(stray[0], known)}"
@@ -70,8 +72,14 @@ def _misfit(
         others = [n for n, p in signature.parameters.items() if p.kind is p.KEYWORD_ONLY]
         if not others:
             return f"{called} accepts at most {len(by_place)} values; got {len(given)}."
-        which = "the others" if {*known} - {*others} else "its parameters"
-        return f"{called} accepts {which} only by name. Write {called}({others[0]}=...)."
+        if not places:
+            return f"{called} accepts its parameters only by name. Write {called}({others[0]}=...)."
+        if len(places) == 1 and "Sequence" in str(places[0].annotation):
+            return f"{called} accepts one list. Write {called}([...]), and name the others."
+        first = quoted(p.name for p in places)
+        return (
+            f"{called} accepts {first} by position and the others only by name: {quoted(others)}."
+        )
     twice = [p.name for p in by_place[: len(given)] if p.name in named]
     if twice:
         return f"{called} got '{twice[0]}' twice, by position and by name. Pass it once."

@@ -146,7 +146,9 @@ def call(verdict: Verdict, *words: object, quotes: bool = False) -> int:
 
 
 def _tells_a_cell(text: str) -> bool:
-    text = text.partition("Known are")[0]  # names of columns, also where a first line is data
+    text = re.split("Use (?:one of )?'", text)[
+        0
+    ]  # names of columns, also where a first line is data
     number = rf"(?<![\d.]){CANARY_NUMBER}(?!\d)"  # not 1/1089, which has the same digits
     return CANARY in text or re.search(number, text.replace(",", "")) is not None
 

@@ -66,5 +66,5 @@ def test_from_a_plan():
     assert Forget.from_plan({"k": 3, "columns": ["y"]}) == Forget(k=3, columns=["y"])
     with pytest.raises(ParameterError, match="step 'forget' needs a value for 'k'"):
         Forget.from_plan({})
-    with pytest.raises(ParameterError, match=r"no parameter 'kk'\. Did you mean 'k'|Known are"):
+    with pytest.raises(ParameterError, match=r"no parameter 'kk'\. Did you mean 'k'|Use one of"):
         Forget.from_plan({"kk": 3})

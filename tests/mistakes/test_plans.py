@@ -96,7 +96,7 @@ MISTAKES = [
     ("k is required as text", f'{REQUIRE}k_anonymity = "5"\n', ParameterError, "Line 8", "integer"),
     ("models under require", f"{R}{G}[require.models]\nl_diversity = 2\n", PlanError, "Line 7", "'l_diversity'"),
     ("a limit without max", f"{REQUIRE}marketer_risk = 0.1\n", PlanError, "Line 8", "'max_marketer_risk'"),
-    ("a limit as text", f'{REQUIRE}max_marketer_risk = "10 %"\n', ParameterError, "Line 8", "number"),
+    ("a limit as text", f'{REQUIRE}max_marketer_risk = "10 %"\n', ParameterError, "Line 8", "such as 0.1"),
     ("a limit in percent", f"{REQUIRE}max_marketer_risk = 10\n", ParameterError, "Line 8", "0.1"),
     ("a negative limit", f"{REQUIRE}max_marketer_risk = -0.1\n", ParameterError, "Line 8", "between 0 and 1"),
     ("an option with a slip", f"{REQUIRE}max_records_at_risk = {{ value = 0.1, treshold = 0.1 }}\n", ParameterError, "Line 8", "'threshold'"),

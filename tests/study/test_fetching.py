@@ -221,7 +221,7 @@ def test_a_set_that_openml_does_not_have(openml):
 
 def test_without_pandas_the_line_that_installs_it_is_said(openml, monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(InputError, match=r'which needs: pip install "shoal\[study\]"'):
+    with pytest.raises(InputError, match=r"which needs the extra 'study'"):
         people().load()
 
 
@@ -391,7 +391,7 @@ def test_a_year_whose_survey_has_other_columns_is_said_to_have(empty_home):
 
 def test_without_folktables_the_line_that_installs_it_is_said(monkeypatch):
     monkeypatch.setitem(sys.modules, "folktables", None)
-    with pytest.raises(InputError, match=r'which needs: pip install "shoal\[study\]"'):
+    with pytest.raises(InputError, match=r"which needs the extra 'study'"):
         income("DE").load()
 
 

@@ -87,6 +87,7 @@ def test_every_measure_and_how_it_was_made_is_on_the_page(people_file, tmp_path)
     study = design(people_file, figures=[], measures=["distance_linkage", "predictive_performance"])
     outcome = run_study(study, tmp_path, jobs=1)
     facts, page = read_verdict(tmp_path), (tmp_path / "report.html").read_text("utf-8")
+    shown = outcome._repr_html_()  # the same numbers as on the page, table by table
     assert facts["measures"]["measures"] == ["distance_linkage", "predictive_performance"]
     for row in facts["measures"]["rows"]:
         for name, found in zip(facts["measures"]["measures"], row["values"], strict=True):
@@ -94,6 +95,7 @@ def test_every_measure_and_how_it_was_made_is_on_the_page(people_file, tmp_path)
             assert found["mean"] == pytest.approx(mine.values.mean())
             assert found["results"] == len(mine)
             assert f"{found['mean']:.4g}" in page
+            assert f"{found['mean']:.4g}" in shown
     with (tmp_path / "measures.csv").open(encoding="utf-8", newline="") as stream:
         assert len(list(csv.DictReader(stream))) == 2 * 2 * len(study.variants)
     assert outcome.sentence == "5 variants on 2 tables with 2 measures."
@@ -182,7 +184,7 @@ def test_the_figures_have_the_numbers_of_the_results(people_file, tmp_path):
         ({"kind": "boxes", "measure": "distance_linkage", "colour": "red"}, "no option 'colour'"),
         ({"kind": "boxes", "measure": "distance_linkag"}, "Did you mean 'distance_linkage'"),
         ({"kind": "violins", "measure": "distance_linkage", "by": "colour"}, "'by' of the figure"),
-        ({"kind": "against", "measure": "distance_linkage", "x": "l"}, "Known are 'base', 'k'"),
+        ({"kind": "against", "measure": "distance_linkage", "x": "l"}, "Use one of 'base', 'k'"),
         ({"kind": "win-draw-lose", "measure": "distance_linkage", "rope": -1}, "a number ≥ 0"),
         ({"kind": "ranks", "measure": "distance_linkage", "name": "../up"}, "file"),
     ],

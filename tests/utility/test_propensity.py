@@ -130,7 +130,7 @@ def test_nothing_to_tell_apart():
     gone = propensity(table(x=[1, 2]), table(y=[1, 2]))
     assert gone.value == 0.0
     assert gone.details["compared"] == []
-    assert "'x' were removed" in gone.warnings[0]
+    assert "'x' was removed" in gone.warnings[0]
 
 
 def test_options_are_checked():

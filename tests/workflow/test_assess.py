@@ -67,8 +67,15 @@ def test_what_is_left_out_is_said():
     assert (found.failed, found.notes) == ({}, ())
     assert found.left_out["journalist_risk"].startswith("pass a population table")
     assert found.left_out["total_variation"].endswith("(--original)")
-    with pytest.raises(KeyError, match=r"'total_variation'\. It was left out: it compares"):
+    with pytest.raises(KeyError, match=r"'total_variation'\. It was left out: the original"):
         found["total_variation"]
+
+
+def test_a_frame_with_its_roles_is_a_table():
+    table = people()
+    roles = table.roles.to_dict()
+    assert assess(table.frame, roles=roles).to_dict() == assess(table).to_dict()
+    assert assess(table, roles=table.roles).k == assess(table).k
 
 
 def test_against_the_original():

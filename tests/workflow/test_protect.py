@@ -231,6 +231,17 @@ def test_columns_without_a_role_are_warned_about():
         protect(table, plan())
 
 
+def test_the_warning_about_a_weight_can_be_obeyed():
+    frame = people().frame.with_columns(visits=10 + 10 * pl.col("visits"))
+    table = Table(frame, ROLES.replacing(insensitive=(), weight="visits"))
+    with pytest.warns(UnprotectedColumnWarning, match="'round'") as told:
+        protect(table, plan())
+    assert not any("insensitive" in str(one.message) for one in told)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UnprotectedColumnWarning)
+        protect(table, plan().replacing(steps=[*plan().steps, Round(base=20, columns=["visits"])]))
+
+
 def test_a_plan_that_changes_nothing_is_warned_about():
     with pytest.warns(UnprotectedColumnWarning, match="changed no quasi-identifier"):
         protect(people(), Plan([Round(base=0.5)]))

@@ -26,6 +26,7 @@ from shoal.workflow import Assessment, EngineSettings, Plan, Release, Verificati
 from shoal.workflow import assess as assess_in_memory
 from shoal.workflow import protect as protect_in_memory
 from shoal.workflow import verify as verify_in_memory
+from shoal.workflow._assess import table_with
 from shoal.workflow._crowd_size import shortest_plan, with_k
 from shoal.workflow.advice._suggest_plan import suggest_plan
 
@@ -127,10 +128,7 @@ def _asked(table: Any, plan: Any, roles: Any, k: int | None) -> tuple[Any, Plan]
             "sh.protect(table, roles=..., k=5)."
         )
     if not _is_elsewhere(table):
-        table = table if isinstance(table, Table) else Table(table)
-        if roles is not None and table.roles not in (Roles(), as_roles(roles)):
-            raise RolesError("The table already has other roles. Leave out 'roles'.")
-        table = table if roles is None else table.with_roles(as_roles(roles))
+        table = table_with(table if isinstance(table, Table) else Table(table), roles)
         known = table.roles if plan is None else plan.roles_for(table)
     else:
         known = as_roles(roles) if plan is None or plan.roles is None else plan.roles
@@ -186,7 +184,7 @@ def assess(
     for the options. An engine counts anything else, which needs ``roles``.
     """
     if not _is_elsewhere(table):
-        return assess_in_memory(table, **options)
+        return assess_in_memory(table, roles=roles, **options)
     if isinstance(table, (str, os.PathLike)) and is_in_parts(table):
         more = {name for name in options if name not in ("original", "measures")}
         if more:
@@ -298,7 +296,7 @@ def is_in_parts(folder: str | os.PathLike[str]) -> bool:
 def check_engine(engine: str) -> None:
     """Raise InputError for an unknown engine."""
     if engine not in ENGINES:
-        raise InputError(f"There is no engine '{engine}'. Known are {quoted(ENGINES)}.")
+        raise InputError(f"There is no engine '{engine}'. Use one of {quoted(ENGINES)}.")
 
 
 def chosen_engine(source: Any, engine: str, settings: EngineSettings) -> tuple[str, str]:

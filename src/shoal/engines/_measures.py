@@ -190,9 +190,9 @@ class Comparison:
 
     def _reason_to_leave_out(self, info: MeasureInfo) -> str | None:
         if info.sensitive and not self.roles.sensitive:
-            return "it needs sensitive columns; declare them in the roles"
+            return "sensitive columns are needed; declare them in the roles"
         if info.target and self.roles.target is None:
-            return "it needs a target; declare it in the roles"
+            return "a target is needed; declare it in the roles"
         if info.name in _OF_A_SAMPLE and self.population is not None:
             return None
         if info.name not in (*BY_COLUMN, *BY_CLASSES, *OF_COMBINATIONS, *ON_A_SAMPLE):

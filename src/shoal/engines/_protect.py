@@ -41,6 +41,7 @@ from shoal.workflow import Claim, Limit, Plan, Release
 from shoal.workflow._plan import at_step, pseudonymized_by, shifted_by
 from shoal.workflow._protect import (
     check_pseudonyms,
+    cure_for_columns_left,
     refuse_empty,
     refuse_undeclared,
     refuse_unknown_owners,
@@ -98,7 +99,7 @@ class LargeTable:
         return self.rows
 
     def __repr__(self) -> str:
-        return f"LargeTable: {self.rows} rows, {len(self.kinds)} columns, on {self.engine.name}"
+        return f"LargeTable: {self.rows:,} rows, {len(self.kinds)} columns, on {self.engine.name}"
 
     def _repr_html_(self) -> str:
         rows = ((name, kind, role_word(self.roles.of(name))) for name, kind in self.schema.items())
@@ -345,8 +346,8 @@ def _warn_about_columns_left(course: Course, public: Roles) -> None:
     ]
     if left:
         warnings.warn(
-            f"Columns that no role protects are released unchanged: {quoted(left)}. Mask them, or "
-            "declare them 'insensitive' if they may be released.",
+            f"Columns that no role protects are released unchanged: {quoted(left)}. "
+            f"{cure_for_columns_left(left, public)}",
             UnprotectedColumnWarning,
             stacklevel=4,
         )

@@ -95,10 +95,10 @@ class KAnonymity(CrowdModel):
             return (
                 f"{self.title} of histories with k = {self.k} requires that at least {self.k} "
                 f"{called} have the same history; the rarest history has {self.level(table)}, and "
-                f"{short} of {table.records} records belong to persons with a rarer history"
+                f"{short:,} of {table.records:,} records belong to persons with a rarer history"
             )
         return (
             f"{self.title} with k = {self.k} asks for classes of at least {self.k} {called}; the "
-            f"smallest class has {self.level(table)}, and {short} of {table.records} records are "
-            "in classes that are too small"
+            f"smallest class has {self.level(table)}, and {short:,} of {table.records:,} records "
+            "are in classes that are too small"
         )

@@ -115,8 +115,8 @@ class KMap(PopulationModel, CrowdModel):
         short = table.records_at(self.violations(table))
         return (
             f"{self.title} with k = {self.k} requires that every record fits at least {self.k} "
-            f"people of the population; some fit only {self.level(table)}, and {short} of "
-            f"{table.records} records fit too few"
+            f"people of the population; some fit only {self.level(table)}, and {short:,} of "
+            f"{table.records:,} records fit too few"
         )
 
 
@@ -236,7 +236,7 @@ class DeltaPresence(PopulationModel):
         short = table.records_at(self.violations(table))
         return (
             f"{self.title} requires that between {self.delta_min} and {self.delta_max} of the "
-            f"people of each class are in the table; {short} of {table.records} records are in "
+            f"people of each class are in the table; {short:,} of {table.records:,} records are in "
             "classes with another share"
         )
 

@@ -85,6 +85,6 @@ class ProbabilisticKAnonymity(CrowdModel):
             )
         return (
             f"{self.title} with k = {self.k} requires that a link is right at most 1 time in "
-            f"{self.k}; {short} of {len(table)} records are in smaller classes and were not "
+            f"{self.k}; {short:,} of {len(table):,} records are in smaller classes and were not "
             "swapped within groups of that size in all quasi-identifiers"
         )

@@ -188,5 +188,5 @@ class SensitiveModel(PrivacyModel):
             reached += f", and {len(failing) - _MOST_NAMED} more columns fail"
         return (
             f"{self.title} requires {self.asks()}; the worst class {reached or 'reaches 0'}, "
-            f"and {short} of {table.records} records are in classes that fail"
+            f"and {short:,} of {table.records:,} records are in classes that fail"
         )

@@ -62,7 +62,7 @@ def individual_risk(
     "expected share of records in households that are found",
     direction="lower",
     limits=(0, 1),
-    on_request="name the column that identifies households as its option household",
+    on_request="pass the column that identifies households as its option 'household'",
 )
 def household_risk(
     table: Table,

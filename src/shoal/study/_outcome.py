@@ -61,7 +61,8 @@ class Outcome:
     def _repr_html_(self) -> str:
         """The verdict, the numbers and claims behind it, the figures, and the means."""
         title = self.study.title or self.study.name
-        return view(title, self.sentence, *self.conclusion.views, self.results.means)
+        parts = (*self.conclusion.views, self.measures.view)
+        return view(title, self.sentence, *parts, quiet=self.measures.sentence)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain facts for JSON."""

@@ -90,7 +90,9 @@ class Results:
         )
         cells = self.matrix(variants, measures, by=("variant", "measure")).tolist()
         rows = ([variant, *row] for variant, row in zip(variants, cells, strict=True))
-        return listing(("variant", *measures), rows, title="Means", of="variants")
+        return listing(
+            ("variant", *measures), rows, title="Means over tables and seeds", of="variants"
+        )
 
     def _repr_html_(self) -> str:
         return view(repr(self), self.means)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from shoal.errors import ShoalError
+from shoal.notebook import Html, listing, number
 from shoal.study._declared import View
 from shoal.study._design import Study
 from shoal.study._results import Results, Row, mean_of
@@ -27,6 +28,13 @@ class Mean(NamedTuple):
     high: float | None
     results: int
 
+    @property
+    def text(self) -> str:
+        """The mean with its interval in brackets."""
+        if self.low is None or self.high is None:
+            return number(self.mean)
+        return f"{number(self.mean)} ({number(self.low)} to {number(self.high)})"
+
 
 class Line(NamedTuple):
     """The means of a variant, on one table or (None) over all of them; None without a result."""
@@ -34,6 +42,11 @@ class Line(NamedTuple):
     variant: str
     table: str | None
     values: tuple[Mean | None, ...]
+
+    @property
+    def texts(self) -> list[str]:
+        """The means with their intervals in brackets; empty without a result."""
+        return ["" if mean is None else mean.text for mean in self.values]
 
 
 @dataclass(frozen=True)
@@ -65,6 +78,17 @@ class MeasureTable:
         titles = tuple(view.title(name) for name in measures)
         over_tables = len(study.tables) > _MOST_TABLES
         return cls(measures, titles, tuple(lines), _sentence("tables" if over_tables else "seeds"))
+
+    @property
+    def view(self) -> Html:
+        """The means and their intervals for a notebook."""
+        by_table = any(line.table is not None for line in self.lines)
+        head = ["variant", *(["table"] if by_table else []), *self.titles]
+        rows = [
+            [line.variant, *([line.table or ""] if by_table else []), *line.texts]
+            for line in self.lines
+        ]
+        return listing(head, rows, title="What was measured", of="means")
 
     def to_dict(self) -> dict[str, Any]:
         """Plain facts for JSON."""

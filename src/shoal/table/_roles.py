@@ -204,7 +204,7 @@ class Roles(Helpful):
             if role not in known:
                 if nearest_name(given[role], known) is not None:  # {"age": "quasi"}
                     raise RolesError(
-                        f"'{role}' is no role. List the columns of each role: "
+                        f"'{role}' is not a role. List the columns of each role: "
                         '{"quasi_identifiers": ["age"]}.'
                     )
                 raise RolesError(f"There is no role '{role}'. {did_you_mean(role, known)}")

@@ -282,7 +282,7 @@ class Table(Helpful):
             (len(self.roles.sensitive), "sensitive column"),
         ]
         roles = ", ".join(f"{n} {what}{'s' * (n != 1)}" for n, what in counts if n)
-        size = f"Table: {len(self)} rows, {len(self.columns)} columns"
+        size = f"Table: {len(self):,} rows, {len(self.columns)} columns"
         return f"{size} ({roles or 'no roles'})"
 
     def _repr_html_(self) -> str:

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.errors import InputError, did_you_mean, quoted
+from shoal.errors import InputError, columns_that, did_you_mean
 from shoal.measurement import Measurement
 from shoal.parameters import ColumnNames
 from shoal.randomness import SecretStream
@@ -146,8 +146,12 @@ def about_gone(quantities: Sequence[Quantity]) -> tuple[str, ...]:
     if not gone:
         return ()
     return (
-        f"The columns {quoted(gone)} were removed or no longer hold numbers; they count as the "
-        "mean of the original.",
+        columns_that(
+            gone,
+            "was removed or no longer holds numbers; it counts",
+            "were removed or no longer hold numbers; they count",
+        )
+        + " as the mean of the original.",
     )
 
 

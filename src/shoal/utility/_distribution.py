@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from shoal.errors import InputError, quoted
+from shoal.errors import InputError, columns_that
 from shoal.measurement import Measurement, measure
 from shoal.table import (
     NUMBERS,
@@ -214,8 +214,9 @@ def about_unpaired(original: Table, masked: Table, names: Sequence[str]) -> tupl
     if not coarser:
         return ()
     return (
-        f"The columns {quoted(coarser)} have values that the original lacks, and the rows cannot "
-        "be paired, so these columns count as completely changed.",
+        columns_that(coarser, "has", "have")
+        + " values that the original lacks, and the rows cannot be paired. So this counts as a "
+        "complete change.",
     )
 
 
@@ -224,7 +225,7 @@ def about_removed(masked: Table, names: Sequence[str]) -> tuple[str, ...]:
     gone = [name for name in names if name not in masked.columns]
     if not gone:
         return ()
-    return (f"The columns {quoted(gone)} were removed, and their loss is not counted here.",)
+    return (columns_that(gone, "was removed", "were removed") + "; the loss is not counted here.",)
 
 
 @measure("Wasserstein distance of numbers", direction="lower", limits=(0, np.inf))

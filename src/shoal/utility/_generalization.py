@@ -165,7 +165,7 @@ _BY_COLUMN = Fits("a hierarchy for each column", lambda one: isinstance(one, Map
     direction="lower",
     limits=(0, 1),
     pairs=True,
-    on_request="it needs hierarchies; name them in 'hierarchies'",
+    on_request="hierarchies are needed; name them in 'hierarchies'",
 )
 def generalization_intensity(
     original: Table,

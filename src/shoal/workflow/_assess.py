@@ -12,7 +12,7 @@ from shoal.masking import Progress
 from shoal.measurement import MeasureInfo, Measurement
 from shoal.parameters import Real
 from shoal.risk import KNOWN_WORDS, counted_once, intersection, journalist_risk_before_sampling
-from shoal.table import Missing, Roles, Table, check_table
+from shoal.table import Missing, Roles, Table, as_roles, check_table
 from shoal.workflow._assessment import Assessment, class_facts
 from shoal.workflow._leaks import linking_columns, swapping_of
 from shoal.workflow._require import discover_all_measures
@@ -32,8 +32,9 @@ _MANY = 1_000_000  # with more records, measures that need memory must be asked 
 
 @helpful
 def assess(
-    table: Table,
+    table: Any,
     *,
+    roles: Roles | Mapping[str, Any] | None = None,
     original: Table | None = None,
     population: Table | None = None,
     control: Table | None = None,
@@ -50,8 +51,10 @@ def assess(
 
     Parameters
     ----------
-    table : Table
+    table : Table, or a frame with roles
         The table, with its quasi-identifiers declared.
+    roles : Roles or dict, optional
+        The roles of the columns, if the table does not declare them.
     original : Table, optional
         The table before masking, for measures that compare. If the table is a sample of it,
         journalist risk and certainty count people in it.
@@ -95,6 +98,7 @@ def assess(
     >>> assessment.k, round(assessment["marketer_risk"].value, 2)
     (1, 0.6)
     """
+    table = table_with(table, roles)
     check_assessable(table, original, population, control)
     _check_numbers(threshold, missing, sampling_fraction)
     if population is not None and sampling_fraction is not None:
@@ -117,6 +121,16 @@ def assess(
         raise InputError(f"Nothing could be measured. {'; '.join(why)}.")
     assessment = run.assessment(with_swapping=not only_some)
     return _exposed_together(assessment, table, others, original) if others else assessment
+
+
+def table_with(given: Any, roles: Roles | Mapping[str, Any] | None) -> Any:
+    """The table, or the frame as a table, with roles that were passed next to it."""
+    if roles is None:
+        return given
+    table, asked = given if isinstance(given, Table) else Table(given), as_roles(roles)
+    if table.roles not in (Roles(), asked):
+        raise RolesError("The table already has other roles. Leave out 'roles'.")
+    return table.with_roles(asked)
 
 
 def assess_release(
@@ -267,17 +281,17 @@ class _Run:
         if (info.name == "individual_risk" or homes) and not estimable:
             return "pass a sampling fraction or a weight column"
         if table.times is not None and not info.by_counts:
-            return "it needs single records, but an engine counts combinations"
+            return "single records are needed, but an engine counts combinations"
         if info.needs_original and original is None:
-            return "it compares with the original; pass it as original (--original)"
+            return "the original is needed to compare with; pass it as original (--original)"
         if info.sensitive and not declared.sensitive:
-            return "it needs sensitive columns; declare them in the roles"
+            return "sensitive columns are needed; declare them in the roles"
         if info.target and declared.target is None:
-            return "it needs a target; declare it in the roles"
+            return "a target is needed; declare it in the roles"
         if info.on_request is not None and info.name not in self.asked and not homes:
             return info.on_request
         if info.name == "suda" and info.name not in self.asked and len(table) > _MANY:
-            return f"it needs a lot of memory for more than {_MANY:,} records; ask for it by name"
+            return f"a lot of memory is needed for more than {_MANY:,} records; ask for it by name"
         if original is None:
             return None
         if info.name == "certainty" and not self._is_sample:

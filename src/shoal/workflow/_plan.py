@@ -428,7 +428,14 @@ class Plan(Helpful):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the plan as a TOML file."""
-        Path(path).write_text(self.to_toml(), encoding="utf-8")
+        check_path(path, "Plan.save", "Pass the name of a file, such as 'plan.toml'.")
+        try:
+            Path(path).write_text(self.to_toml(), encoding="utf-8")
+        except OSError as cause:
+            raise PlanError(
+                f"The plan cannot be written to '{path}' ({cause.strerror}). Pass the name of a "
+                "file in a folder that exists."
+            ) from None
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Plan:

@@ -71,7 +71,8 @@ class Release(Helpful):
         {
             "release.masked.frame": "frame data df table to_pandas to_polars to_frame head",
             "release.save(folder, format='csv')": "to_csv to_parquet to_excel write export",
-            "release.after": "k assessment risk measurements",
+            "release.after.k": "k",
+            "release.after": "assessment risk measurements",
             "release.to_html()": "report html show",
             "sh.verify(folder) after release.save(folder)": "verify",
             "release.claims; all of them hold in a release": "holds",
@@ -169,7 +170,7 @@ class Release(Helpful):
 
     def __repr__(self) -> str:
         held = ", ".join(f"{claim.key}: {claim.measured:g}" for claim in self.claims)
-        return f"Release: {len(self.masked)} rows; {held or 'nothing was required'}"
+        return f"Release: {len(self.masked):,} rows; {held or 'nothing was required'}"
 
     def _repr_html_(self) -> str:
         """The requirements with their values, the risk before and after, and the columns."""
@@ -181,7 +182,7 @@ class Release(Helpful):
             if name in self.before and name in self.after
         ]
         columns = (
-            (c.name, role_word(c.role), "left out" if c.status == "removed" else c.status)
+            (c.name, role_word(c.role), self.left.get(c.name) or _in_release(c.status))
             for c in self.columns
         )
         more = "release.masked.head() shows rows, release.to_html() is the report"
@@ -189,9 +190,13 @@ class Release(Helpful):
             repr(self),
             listing(("required", "limit", "measured", "holds"), claims),
             listing(("measure", "before", "after"), measured),
-            listing(("column", "role", "in the release"), columns, of="columns"),
+            listing(("column", "role", "what is left"), columns, of="columns"),
             quiet=f"{more}, release.save(folder) writes it.",
         )
+
+
+def _in_release(status: str) -> str:
+    return "left out" if status == "removed" else status
 
 
 @dataclass(frozen=True, eq=False)
@@ -500,12 +505,21 @@ def _warn_about_columns_left_in_place(masked: Table, touched: Container[str]) ->
         return
     alone = int((masked.crowds(left).record_sizes == 1).sum())
     warnings.warn(
-        f"Columns that no role protects are released unchanged: {quoted(left)}. Together they "
-        f"single out {alone:,} of {len(masked):,} records for anyone who knows them. Mask them, "
-        "or declare them 'insensitive' if they may be released.",
+        f"Columns that no role protects are released unchanged: {quoted(left)}. They single out "
+        f"{alone:,} of {len(masked):,} records for anyone who knows them. "
+        f"{cure_for_columns_left(left, masked.roles)}",
         UnprotectedColumnWarning,
         stacklevel=3,
     )
+
+
+def cure_for_columns_left(left: Sequence[str], roles: Roles) -> str:
+    """What to do about columns that are released unchanged although no role protects them."""
+    others = [name for name in left if name != roles.weight]
+    if others == list(left):
+        return "Mask them, or declare them 'insensitive' if they may be released."
+    rest = f"Mask {quoted(others)}, or declare 'insensitive' what may be released. "
+    return (rest if others else "") + f"Round the weight '{roles.weight}' in a step 'round'."
 
 
 def _warn_about_leaks(after: Assessment) -> None:

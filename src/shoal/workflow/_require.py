@@ -72,6 +72,8 @@ class Limit(Helpful):
 
     Examples
     --------
+    >>> Limit("marketer_risk", at_most=0.05)
+    Limit('marketer_risk', at_most=0.05)
     >>> Limit("marketer_risk", at_most=0.05).key
     'max_marketer_risk'
     """
@@ -94,7 +96,7 @@ class Limit(Helpful):
         bounds = [b for b in (self.at_most, self.at_least) if b is not None]
         if len(bounds) != 1 or not Real().accepts(bounds[0]):
             raise ParameterError(
-                f"A limit on '{self.measure}' takes one number, as at_most or at_least."
+                f"A limit on '{self.measure}' takes one number such as 0.1, as at_most or at_least."
             )
         low, high = self.info.limits
         if not low <= bounds[0] <= high:
@@ -104,6 +106,15 @@ class Limit(Helpful):
                 f"{bounds[0]:g}.{share}"
             )
         self._check_options()
+
+    def __repr__(self) -> str:
+        named = {
+            "at_most": self.at_most,
+            "at_least": self.at_least,
+            "options": self.options or None,
+        }
+        given = (f", {name}={value!r}" for name, value in named.items() if value is not None)
+        return f"Limit({self.measure!r}{''.join(given)})"
 
     def _check_options(self) -> None:
         """Accept only options that the measure has and that a plan and a release can hold."""

@@ -155,7 +155,7 @@ def test_what_is_shown(shoal, release, people):
     assert "95 % interval" in text
     assert "baseline" in text
     left_out = text[text.index("Left out") :]
-    assert "household_risk: name the column that identifies households as its" in left_out
+    assert "household_risk: pass the column that identifies households as its" in left_out
     assert "--all" in left_out
     assert max(map(len, text.splitlines())) <= 80
 

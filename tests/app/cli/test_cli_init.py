@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import random
+import shlex
 import tomllib
 
 import pytest
@@ -123,3 +124,14 @@ def test_columns_without_a_role_are_offered(shoal, tmp_path):
     text = (tmp_path / "plan.toml").read_text()
     assert '# insensitive = ["same"' in text
     assert "insensitive" not in tomllib.loads(text)["roles"]
+
+
+def test_the_way_back_from_signs_of_missing_values_keeps_the_place_of_the_plan(shoal, tmp_path):
+    rows = "".join(f"{20 + n % 40};{'k.A.' if n == 7 else f'{n},5'};1,{n:03d}\n" for n in range(60))
+    (tmp_path / "leute.csv").write_text(f"Alter;Gewicht;Faktor\n{rows}")
+    result = shoal("init", "leute.csv", "--out", "first.toml")
+    assert Plan.load("first.toml").read.columns["Faktor"] == "float"
+    assert "'Faktor'" not in result.stderr  # the comma is clear once 'k.A.' is missing
+    back = next(line for line in result.stdout.splitlines() if "--only-missing-value" in line)
+    assert shoal(*shlex.split(back)[1:]).exit_code == 0
+    assert Plan.load("first.toml").read.columns["Gewicht"] == "text"

@@ -113,7 +113,7 @@ def test_any_ordered_column_is_put_in_order(partition, dissimilarity):
         masked(mixed().select("town"), **options)
     with pytest.raises(InputError, match="for one column; got 7"):
         masked(mixed(), **options)
-    with pytest.raises(InputError, match=r"'born' is not numeric"):
+    with pytest.raises(InputError, match=r"not numeric: 'born'"):
         masked(mixed().select("born"), k=4, partition=partition)
     for empty in (pl.Date, pl.Float64):
         nothing = Table(pl.DataFrame({"day": pl.Series([None] * 9, dtype=empty)}))
@@ -320,7 +320,7 @@ def test_bad_input_is_named():
         masked(frame, k=9, dissimilarity="gower")
     with pytest.raises(ParameterError):
         masked(frame, k=1, dissimilarity="gower")
-    with pytest.raises(InputError, match=r"'sex'.* not numeric"):
+    with pytest.raises(InputError, match=r"not numeric: 'sex'"):
         masked(frame, k=2)
     with pytest.raises(InputError, match="is for one column; got 3"):
         masked(numbers(8), k=2, partition="optimal")

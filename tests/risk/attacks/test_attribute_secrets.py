@@ -135,7 +135,7 @@ class TestCoarser:
         original = self.people()
         masked = Hierarchy.intervals([10]).generalize(original, "age", 1)
         found = attribute_inference(original, masked, attack=attack)
-        assert "'age' were made coarser" in found.warnings[0]
+        assert "'age' was made coarser" in found.warnings[0]
         assert found.per_record[:4].tolist() == [1, 1, 1, 1]
         assert found.per_record[4:].sum() == 1, "two of one interval with different secrets"
 
@@ -145,7 +145,7 @@ class TestCoarser:
         masked = Hierarchy.intervals([10]).generalize(original, "age", 1)
         apart = Table(masked.frame, masked.roles)
         found, paired = (attribute_inference(original, m, attack=attack) for m in (apart, masked))
-        assert "'age' were made coarser" in found.warnings[0]
+        assert "'age' was made coarser" in found.warnings[0]
         assert found.per_record.tolist() == paired.per_record.tolist()
 
     @pytest.mark.parametrize("attack", ["model", "distance"])

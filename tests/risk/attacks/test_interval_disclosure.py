@@ -215,7 +215,7 @@ class TestCoarser:
         masked = Hierarchy.intervals([10]).generalize(original, "x", 1)
         found = interval_disclosure(original, masked, interval=interval)
         assert list(found.details["columns"]) == ["y"]
-        assert "'x' are left out" in found.warnings[0]
+        assert "'x' is left out" in found.warnings[0]
         with pytest.raises(InputError, match="'x'"):
             interval_disclosure(original, masked, columns=["x"], interval=interval)
 

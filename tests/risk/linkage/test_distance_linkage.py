@@ -220,7 +220,7 @@ class TestWorkedByHand:
         ).fit_transform(original)
         found = distance_linkage(original, masked)
         assert found.per_record.tolist() == [0.5, 0.5, 0.0]
-        assert "'x' were made coarser" in found.warnings[0]
+        assert "'x' was made coarser" in found.warnings[0]
         alone = Hierarchy.intervals([10]).generalize(original, "x", 1)
         assert distance_linkage(original, alone).per_record.tolist() == [0.5, 0.5, 1.0]
 
@@ -316,7 +316,7 @@ class TestRefused:
 
     def test_euclidean_of_text(self):
         one = table([1, 2], c=["a", "b"])
-        with pytest.raises(InputError, match="'c' is not numeric"):
+        with pytest.raises(InputError, match="not numeric: 'c'"):
             distance_linkage(one, one, dissimilarity="euclidean")
 
 

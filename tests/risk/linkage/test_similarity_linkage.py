@@ -179,7 +179,7 @@ class TestWorkedByHand:
         masked = Generalize(k=2, hierarchies={"x": intervals}).fit_transform(original)
         found = similarity_linkage(original, masked, comparator="linear")
         assert found.per_record.tolist() == [0.5] * 4
-        assert "were made coarser" in found.warnings[0]
+        assert "was made coarser" in found.warnings[0]
         assert found.details["bound"] == 0.5
         assert found.details["bound_by"] == "equal records"
 

@@ -232,5 +232,5 @@ def test_without_the_extra_the_line_that_installs_it_is_told(
 ) -> None:
     (tmp_path / "people.db").touch()
     monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(MissingExtra, match=r'pip install "shoal\[sql\]"'):
+    with pytest.raises(MissingExtra, match=r'pip install ".*\[sql\]"'):
         read_frame(uri.format(tmp_path / "people.db"), query="SELECT 1 AS a")

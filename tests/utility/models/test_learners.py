@@ -97,7 +97,7 @@ class TestNames:
     )
     def test_a_missing_extra_says_how_to_install_it(self, monkeypatch, name, library, extra):
         monkeypatch.setitem(sys.modules, library, None)
-        with pytest.raises(MissingExtra, match=rf'\'{name}\'.* pip install "shoal\[{extra}\]"'):
+        with pytest.raises(MissingExtra, match=rf'\'{name}\'.* pip install ".*\[{extra}\]"'):
             learners()[name]()
 
     def test_a_name_with_parameters(self):

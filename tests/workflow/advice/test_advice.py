@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 
 import numpy as np
 import polars as pl
@@ -198,3 +199,32 @@ def test_an_error_while_masking_names_the_step():
     plan = sh.Plan([sh.Round(base=5, columns=["age"]), sh.Microaggregate(k=3)])
     with pytest.raises(InputError, match=r"^Step 2 \(microaggregate\)"):
         sh.protect(people(), plan)
+
+
+def test_a_second_change_costs_less_in_another_way():
+    """The size of classes is doubled for a limit, but that only loses more if the first holds."""
+    require = [sh.KAnonymity(10), sh.Limit("marketer_risk", at_most=0.05)]
+    with pytest.raises(RequirementNotMet) as told:
+        sh.protect(people(), sh.Plan([MONDRIAN], require=require))
+    costs = [(one["loss"], one["records_lost"]) for one in told.value.facts["advice"]]
+    assert costs
+    assert all(after[1] < before[1] for before, after in itertools.pairwise(costs))
+
+
+def test_a_change_that_cannot_be_compared_still_names_its_loss():
+    with pytest.raises(UnreachableLevel, match=r"it holds \(loss 0\.") as told:
+        sh.protect(people(60), sh.Plan([sh.Generalize("mondrian", k=90)]))
+    assert "further" not in str(told.value)
+
+
+@pytest.mark.parametrize("require", [[K5], [K5, sh.LDiversity(2)]])
+def test_a_plan_that_removes_everybody_is_advised_to_use_ranges(require):
+    table, plan = with_pay(40), sh.Plan([sh.Suppress(min_class_size=5)], require=require)
+    with pytest.raises(RequirementNotMet, match=r"every record.*instead of step 1") as told:
+        sh.protect(table, plan)
+    (advice,) = told.value.facts["advice"]
+    options = {} if len(require) == 1 else {"models": require[1]}
+    followed = sh.Plan([sh.Generalize("mondrian", k=5, **options)], require=require)
+    assert advice["loss"] == pytest.approx(
+        sh.protect(table, followed).after["normalized_certainty_penalty"].value
+    )

@@ -80,6 +80,7 @@ def test_the_curve_of_k():
     first, *others = points
     assert (len(points), points[0], points[1:]) == (3, first, tuple(others))
     assert points._repr_html_().count("<rect") == 6
+    assert repr(points).startswith("KCurve: k = 2: ")
     with pytest.raises(InputError, match="has a k"):
         sh.k_curve(people(), sh.Plan([sh.Round(base=5, columns=["age"])]))
 

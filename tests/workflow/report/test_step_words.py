@@ -60,6 +60,18 @@ def test_limits_are_told_as_limits():
     assert "1.5" in step_in_words("top_bottom_code", {"fence": 1.5})
 
 
+@pytest.mark.parametrize(
+    ("step", "unit"),
+    [(10, "minutes"), (2000, "hours"), (50_000, "days"), (30 * 86_400, "months|years")],
+)
+def test_ranges_of_moments_have_a_width_in_time(step, unit):
+    start = dt.datetime(2026, 1, 1)
+    seen = [start + n * dt.timedelta(seconds=step) for n in range(64)]
+    table = sh.Table(pl.DataFrame({"seen": seen}), sh.Roles(quasi_identifiers=["seen"]))
+    left = sh.protect(table, sh.Plan([sh.Generalize("mondrian", k=3)])).left["seen"]
+    assert re.fullmatch(rf"ranges, half of them up to \d+ ({unit})", left)
+
+
 def test_what_is_left_is_told():
     left = released(DatesToYear(columns=["born"], earliest=1937), Pseudonymize(["nr"])).left
     assert left["born"] == "year"

@@ -145,6 +145,9 @@ def test_what_a_release_shows_is_what_it_is(objects):
     assert "k_anonymity" in texts
     assert "yes" in texts
     assert str(objects["release"].after.k) in texts
+    left = objects["release"].left
+    assert set(left.values()) <= set(texts)
+    assert "changed" not in texts
 
 
 def test_the_report_without_saving(objects, tmp_path):

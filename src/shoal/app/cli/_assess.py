@@ -200,8 +200,8 @@ def assess(
     if as_json:
         ui.print_json(found.to_dict() | {"engine": {"name": chosen, "why": why}})
     else:
-        show_assessment(found)
         ui.note(f"Engine: {chosen}, since {why}.")
+        show_assessment(found)
     if html is not None:
         ui.note(f"The page is at {ui.printable(html)}.")
 

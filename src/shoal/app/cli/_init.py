@@ -17,6 +17,7 @@ from shoal.app.cli._options import (
     check_new,
     command,
     shown_source,
+    tell_notes,
     write_whole,
 )
 from shoal.app.cli.output import ui
@@ -55,8 +56,8 @@ def init(
 
     check_new(out, force=force)
     with Working("Reading the data") as working:
-        loaded = reading.read(data)
-        loaded, missing, undo = _with_signs_missing(data, reading, loaded)
+        loaded, missing, undo = _with_signs_missing(data, reading, out)
+        tell_notes(loaded)
         working("Comparing columns", 0.3)
         suggestion = suggest_roles(loaded)
         open_questions = {one.sentence for one in mixed_columns(loaded)}
@@ -85,7 +86,7 @@ def init(
     ui.command_line("shoal protect", *words, "--plan", source, "--out release")
 
 
-def _with_signs_missing(data: str, reading: Reading, table: Table) -> tuple[Table, str, str]:
+def _with_signs_missing(data: str, reading: Reading, out: Path) -> tuple[Table, str, str]:
     """The table with the usual signs of a missing value read as missing, why, and how to undo it.
 
     Only signs that keep a whole column from being numbers or dates count. A text that is not on
@@ -93,13 +94,15 @@ def _with_signs_missing(data: str, reading: Reading, table: Table) -> tuple[Tabl
     """
     from shoal.table import mixed_columns
 
+    table = reading.read(data, notes=False)
     mixed = [one for one in mixed_columns(table) if one.signs and not one.others]
     signs = list(dict.fromkeys(sign for one in mixed for sign in one.signs))
-    again = reading.read_again(data, table, signs) if signs else None
+    again = reading.read_again(data, signs) if signs else None
     if again is None:
         return table, "", ""
     facts = ". ".join(one.fact for one in mixed)
-    words = [*shown_source(data, reading), *_ONLY_USUAL, "--force"]
+    named = [] if out == Path("plan.toml") else ["--out", shlex.quote(str(out))]
+    words = [*shown_source(data, reading), *named, *_ONLY_USUAL, "--force"]
     why = f"Read as missing: {ui.listed(map(repr, signs))}. {facts}. If they are not missing, run:"
     return again, why, f"shoal init {' '.join(words)}"
 

@@ -195,32 +195,42 @@ class Reading:
     missing_reasons: str | None = None
     metadata: str | None = None
 
-    def read(self, source: str, *others: str | None, known: ReadOptions | None = None) -> Table:
+    def read(
+        self,
+        source: str,
+        *others: str | None,
+        known: ReadOptions | None = None,
+        notes: bool = True,
+    ) -> Table:
         """The table behind DATA; an option that only fits another table of the call is ignored.
 
-        Options that are not given come from a plan or a release.
+        Options that are not given come from a plan or a release. The ``notes`` go to stderr.
         """
         elsewhere = {name for other in others if other is not None for name in _fitting(other)}
         left = elsewhere - set(_fitting(source)) if self.input_format is None else set()
         given = {name: value for name, value in self._given().items() if name not in left}
-        return _read(source, given, known)
+        table = _read(source, given, known)
+        if notes:
+            tell_notes(table)
+        return table
 
-    def read_again(self, source: str, first: Table, missing: Sequence[str]) -> Table | None:
-        """The table with further texts that stand for a missing value.
+    def read_again(self, source: str, missing: Sequence[str]) -> Table | None:
+        """The table with further texts that stand for a missing value, without its notes.
 
         None if the source has no such texts, or if the user listed all that stand for one.
         """
         if self.only_missing_value or not _may_have_signs(source, self.input_format):
             return None
         texts = [*(self.missing_value or ()), *missing]
-        seen = () if first.manner is None else first.manner.notes
-        return _read(source, self._given() | {"missing_values": texts}, None, seen)
+        return _read(source, self._given() | {"missing_values": texts}, None)
 
     def read_other(self, source: str, *, known: ReadOptions | None = None) -> Table:
         """Another table of the call, with the options that fit it."""
         names = _fitting(source)
         given = {name: value for name, value in self._given().items() if name in names}
-        return _read(source, given, known)
+        table = _read(source, given, known)
+        tell_notes(table)
+        return table
 
     def engine_for(
         self,
@@ -315,22 +325,22 @@ def _may_have_signs(source: str, format: str | None) -> bool:
     return "missing_values" in OPTIONS_OF.get(format or kind_of_source(source) or "", ())
 
 
-def _read(
-    source: str, given: dict[str, Any], known: ReadOptions | None, seen: Sequence[str] = ()
-) -> Table:
-    """A table; the facts about it that were not ``seen`` before go to stderr."""
+def tell_notes(table: Table) -> None:
+    """What a person should know about how a table was read, on stderr."""
     from shoal.app.cli.output import ui
+
+    for note in () if table.manner is None else table.manner.notes:
+        ui.note(f"Note: {ui.printable(note)}")
+
+
+def _read(source: str, given: dict[str, Any], known: ReadOptions | None) -> Table:
     from shoal.table import ReadOptions, read
 
     if known is not None and not is_database(source):
         said = ReadOptions.from_dict(given)
         base = known.for_file(source) if said.format is None else known.fitting(said.format)
         given = said.over(base).without(["columns"]).to_dict()
-    table = read(source, **given)
-    for note in () if table.manner is None else table.manner.notes:
-        if note not in seen:
-            ui.note(f"Note: {ui.printable(note)}")
-    return table
+    return read(source, **given)
 
 
 def _named_format(text: str) -> tuple[str, str]:

@@ -143,6 +143,8 @@ def protect(
         facts = {"warnings": warned, "engine": {"name": chosen, "why": why}}
         ui.print_json(release_facts(release, folder, private) | facts)
         return
+    if chosen == "memory":  # not earlier: a failure is one line
+        ui.note(f"Engine: memory, since {why}.")
     show_release(release, show_all=show_all)
     _show_place(release, out, private_out)
     if written in DELIMITER_OF:
@@ -151,8 +153,6 @@ def protect(
     against = ("--original", *shown_source(data, reading, kept=True))
     apart = () if private_out is None else ("--private", shlex.quote(str(private_out)))
     ui.command_line("shoal verify", shlex.quote(str(out)), *apart, *against)
-    if chosen == "memory":
-        ui.note(f"Engine: memory, since {why}.")
 
 
 def _read_for(reading: Reading, data: str, plan: Plan, written: str) -> Table:

@@ -82,9 +82,9 @@ def verify(
         facts = {"engine": {"name": chosen, "why": why}}
         ui.print_json({"release": folder, **found.to_dict(), **facts})
     else:
+        ui.note(f"Engine: {chosen}, since {why}.")
         show_checks(found)
         _conclude(found, folder)
-        ui.note(f"Engine: {chosen}, since {why}.")
     if not found.holds:
         raise typer.Exit(1)
 

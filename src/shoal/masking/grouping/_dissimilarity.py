@@ -96,8 +96,9 @@ def _points(table: Table, columns: Sequence[str], standardize: bool) -> Floats:
     others = [name for name in columns if table.kind(name) not in NUMBERS]
     if others:
         raise InputError(
-            f"Euclidean distance compares numbers, but {quoted(others)} is not numeric. Choose "
-            "the dissimilarity 'gower' or 'ahmad-dey', or name other columns."
+            "Euclidean distance compares numbers, but these columns are not numeric: "
+            f"{quoted(others)}. Choose the dissimilarity 'gower' or 'ahmad-dey', or name other "
+            "columns."
         )
     shift = 0 if standardize else _common_shift([table.numbers(name).values for name in columns])
     points = np.empty((len(table), len(columns)))

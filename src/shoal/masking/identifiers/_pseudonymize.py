@@ -159,7 +159,7 @@ class Pseudonymize(Masker):
         if mixed:
             warnings.warn(
                 f"{mixed:,} pseudonyms of {quoted(given)} are also the true value of somebody "
-                "else, since so many of the possible values are in use. Nobody keeps an own value, "
+                "else, since most possible values are in use. Nobody keeps their own value, "
                 "but readers may mistake one for the other. The shapes 'hex', 'digits' and "
                 "'words' are never a true value.",
                 DisclosureWarning,
@@ -267,7 +267,7 @@ def _checked_forms(table: Table, name: str, texts: Sequence[str]) -> list[Form]:
         raise _unfit(
             name,
             f"{rare:,} values of '{name}' have a length or an alphabet that fewer than {_CROWD} "
-            "values have, so that their form tells who they are",
+            "values have, so their form reveals who they are",
         )
     if small := sum(len(form.rows) for form in forms if form.room < SMALL):
         warnings.warn(

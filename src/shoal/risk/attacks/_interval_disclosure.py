@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from shoal.errors import DoesNotApply, InputError, quoted
+from shoal.errors import DoesNotApply, InputError, columns_that, quoted
 from shoal.kernels.arrays import Flags, Floats, Integers
 from shoal.measurement import Measurement, measure
 from shoal.parameters import OneOf, Real
@@ -251,8 +251,8 @@ def _numeric(
     kept = [n for n in chosen if n not in masked.columns or is_quantity(n, original, masked)]
     if not kept:
         raise DoesNotApply(
-            f"The columns {quoted(chosen)} are no longer numbers after masking. The released "
-            "values show their own width."
+            columns_that(chosen, "is no longer numeric", "are no longer numeric")
+            + " after masking. The released values show their own width."
         )
     return kept, [name for name in chosen if name not in kept]
 
@@ -261,6 +261,6 @@ def _about(left_out: Sequence[str]) -> tuple[str, ...]:
     if not left_out:
         return ()
     return (
-        f"The columns {quoted(left_out)} are left out: they were made coarser, so the released "
-        "values show their own width.",
+        columns_that(left_out, "is left out", "are left out")
+        + ", because the released values are coarser and show their own width.",
     )

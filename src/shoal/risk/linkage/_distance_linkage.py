@@ -118,8 +118,9 @@ def distance_links(
     nominal = [name for name in intruder.released if name not in quantities]
     if nominal and dissimilarity == "euclidean":
         raise InputError(
-            f"Euclidean distance compares numbers, but {quoted(nominal)} is not numeric in both "
-            "tables. Choose the dissimilarity 'gower', or name other columns as 'known'."
+            "Euclidean distance compares numbers, but these columns of the tables are not "
+            f"numeric: {quoted(nominal)}. Choose the dissimilarity 'gower', or name other columns "
+            "as 'known'."
         )
     sides = _sides(intruder, numeric, nominal, squared=dissimilarity == "euclidean")
     chances = _chances(intruder, sides, person_labels, record_labels)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from shoal.errors import quoted
+from shoal.errors import columns_that, quoted
 from shoal.kernels.arrays import Floats, Integers
 from shoal.measurement import Measurement
 from shoal.risk.linkage._intruder import Intruder
@@ -101,8 +101,8 @@ def about_coarser(names: Iterable[str]) -> tuple[str, ...]:
     if not (names := list(names)):
         return ()
     return (
-        f"The columns {quoted(names)} were made coarser. The attack assumes that the intruder "
-        "knows which released value a person has in them.",
+        columns_that(names, "was made coarser", "were made coarser")
+        + ". The attack assumes that the intruder knows which released value a person has there.",
     )
 
 

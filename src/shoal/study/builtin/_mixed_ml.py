@@ -400,7 +400,7 @@ def _better_than_noise(readings: Results) -> Verdict | None:
         )
         words = f"ε = {epsilon:g} against {rule} swapped with k = {k}: {noisy:.3f} against "
         cases.append((swapped, noisy, f"{words}{swapped:.3f}"))
-    without = 'no network was trained; install it with: pip install "shoal[dp]"'
+    without = "no network was trained; it needs the extra 'dp' of Shoal"
     return _all_are_more(cases) or (None, without)
 
 

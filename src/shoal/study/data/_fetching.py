@@ -24,7 +24,7 @@ from urllib.error import HTTPError, URLError
 import numpy as np
 import numpy.typing as npt
 
-from shoal.errors import MissingExtra, quoted
+from shoal.errors import MissingExtra, how_to_install, quoted
 from shoal.table import Table, records_as_parquet
 
 #: The environment variable that names the folder of tables.
@@ -220,7 +220,7 @@ def _why_not_fetched(wanted: Elsewhere, kept: Path) -> str:
             wanted.write(part)
         part.replace(kept)
     except MissingExtra:
-        return f'{wanted.label}, which needs: pip install "shoal[study]"'
+        return f"{wanted.label}, which needs the extra 'study': {how_to_install('study')}"
     except _UnexpectedContent as why:
         return f"{wanted.label}: {why}"
     except (OSError, ValueError, LookupError):  # no network, no such set, a damaged answer

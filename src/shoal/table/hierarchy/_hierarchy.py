@@ -349,8 +349,8 @@ class Hierarchy(Helpful):
         """The table with the column at one level; as text, unless the level is 0."""
         if not Integer(minimum=0).accepts(level) or not 0 <= level < self.levels:
             raise InputError(
-                f"The hierarchy of column '{column}' has levels 0 to {self.levels - 1}; "
-                f"got {level}."
+                f"The level of column '{column}' must be an integer from 0 to {self.levels - 1}; "
+                f"got {level!r}."
             )
         coded = self.codes(table, column, unseen=unseen)
         if level == 0:

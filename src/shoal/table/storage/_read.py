@@ -122,7 +122,9 @@ def read(
     """
     from shoal.table._table import Table
 
-    check_path(source, "sh.read", "To make a table from a frame, use sh.Table(frame, roles).")
+    many = isinstance(source, (list, tuple))
+    cure = "Read one file at a time." if many else "Use sh.Table(frame, roles) for a frame."
+    check_path(source, "sh.read", cure)
     options = {
         "query": query,
         "format": format,

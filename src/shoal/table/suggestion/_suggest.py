@@ -189,7 +189,7 @@ def _by_itself(column: _Column, table: Table) -> None:
             + ("; its exact values can single out records" * (facts.distinction >= 0.1)),
         )
     elif hints.weight == "sure":
-        column.decide(None, "named like a sampling weight, but not all values are positive")
+        column.decide(None, "named like a sampling weight, but not all are numbers above 0")
     elif facts.separation == 0 and len(table) > 1:
         column.decide(None, "the same value in every row")
     elif hints.label and facts.distinct <= _MOST_CLASSES:

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.errors import DoesNotApply, InputError, quoted
+from shoal.errors import DoesNotApply, InputError, columns_that, quoted
 from shoal.parameters import ColumnNames, Fits, Integer, OneColumn, OneOf, Real, Text
 from shoal.table import Table, shared_persons, stacked_table
 from shoal.utility.models._columns import (
@@ -419,8 +419,9 @@ class Findings:
         side = self.asked.train
         if lost := [c.name for c in self._left_out if c.labels and side in c.learnable]:
             notes.append(
-                f"The columns {quoted(lost)} have other values in the masked table, and without "
-                "pairs these cannot be matched; the columns were left out."
+                columns_that(lost, "is left out", "are left out")
+                + ": in the masked table there are other values, which cannot be matched "
+                "without pairs of rows."
             )
         if self.target.strange:
             notes.append(

@@ -57,8 +57,12 @@ class Advice:
             costs.append(f"loss {self.loss:.3g} instead of {self.loss_now:.3g}")
         if self.records_lost:
             costs.append(f"{self.records_lost:,} more records removed")
-        tried = "" if self.sampled is None else f", tried on {self.sampled:,} records"
-        return f"With {self.change} it holds ({'; '.join(costs) or 'no further loss'}{tried})"
+        if not costs and self.loss is not None:
+            costs.append(
+                "no further loss" if self.loss_now is not None else f"loss {self.loss:.3g}"
+            )
+        costs += [] if self.sampled is None else [f"tried on {self.sampled:,} records"]
+        return f"With {self.change} it holds" + (f" ({'; '.join(costs)})" if costs else "")
 
     def to_dict(self) -> dict[str, Any]:
         """For programs."""
@@ -87,8 +91,14 @@ def advise(made: Masking, plan: Plan, progress: Progress | None = None) -> list[
         found += [] if one is None else [one]
         if len(found) == 2 or time.monotonic() > end:
             break
-    found.sort(key=_cost)
-    return [one for one in found if _cost(one) <= 3 * _cost(found[0]) + 0.05]  # none far worse
+    found.sort(key=_cost)  # of equal costs, the smaller change stays first
+    worth = [one for n, one in enumerate(found) if all(_saves(one, best) for best in found[:n])]
+    return [one for one in worth if _cost(one) <= 3 * _cost(found[0]) + 0.05]  # none far worse
+
+
+def _saves(one: Advice, cheaper: Advice) -> bool:
+    """Whether a change that loses more detail keeps more records instead."""
+    return one.records_lost < cheaper.records_lost
 
 
 def _cost(advice: Advice) -> float:
@@ -157,7 +167,7 @@ def changes_for(plan: Plan, asked: Sequence[Requirement]) -> Iterator[tuple[str,
 
     If a limit fails that no class size is sure to keep, larger sizes are tried as well.
     """
-    k, models = _asked(plan, asked)
+    k, models = asked_of_steps(plan, asked)
     yield from _with(plan, k, models)
     if k is not None and any(isinstance(one, Limit) for one in asked):
         yield from _with(plan, 2 * k, models)
@@ -176,18 +186,26 @@ def _with(
                 yield where, [*steps[:place], changed, *steps[place + 1 :]]
     if k is not None and not models:
         last = Suppress(min_class_size=k)
-        yield f"a last step 'suppress' with min_class_size = {k}", [*steps, last]
-    if not any(isinstance(step, Generalize) for step in steps):
-        options: dict[str, Any] = {} if k is None else {"k": k}
-        options |= {} if not models else {"models": models if len(models) > 1 else models[0]}
-        if options:
-            yield (
-                f"a last step 'generalize' with algorithm = \"mondrian\", {_in_toml(options)}",
-                [*steps, Generalize("mondrian", **options)],
-            )
+        yield f"a last step 'suppress' (min_class_size = {k})", [*steps, last]
+    if (k is not None or models) and not any(isinstance(step, Generalize) for step in steps):
+        step = mondrian(k, models)
+        yield f"a last {in_words(step)}", [*steps, step]
 
 
-def _asked(
+def mondrian(k: int | None, models: Sequence[PrivacyModel]) -> Generalize:
+    """A step that gives every record the smallest box that is safe."""
+    return Generalize(
+        "mondrian", k=k, models=(list(models) if models[1:] else models[0]) if models else None
+    )
+
+
+def in_words(step: Generalize) -> str:
+    """Such a step as a person writes it into a plan."""
+    given = {"algorithm": step.algorithm, "k": step.k, "models": step.models}
+    return f"step 'generalize' ({_in_toml({n: v for n, v in given.items() if v is not None})})"
+
+
+def asked_of_steps(
     plan: Plan, requirements: Sequence[Requirement]
 ) -> tuple[int | None, list[PrivacyModel]]:
     """The crowd size and the other models that the steps must reach for everything to hold."""

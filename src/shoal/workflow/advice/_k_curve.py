@@ -26,6 +26,10 @@ class KCurve(tuple[CostOfK, ...]):
 
     __slots__ = ()
 
+    def __repr__(self) -> str:
+        rows = (f"k = {p.k}: {p.risk:.1%} found, {p.loss:.1%} of detail lost" for p in self)
+        return f"KCurve: {'; '.join(rows)}".replace("%", " %")
+
     def _repr_html_(self) -> str:
         """The share of people found and of detail lost for each k, with a bar for each."""
         head = ("k", "% found by trying all", "", "% of detail lost", "", "% of records lost")

@@ -23,6 +23,9 @@ _FORMS: Final = {
     "century": re.compile(r"\d\d00-\d\d99"),
 }
 
+#: The units of time with their length in days.
+_UNITS: Final = {"year": 365.25, "month": 30.44, "day": 1, "hour": 1 / 24, "minute": 1 / 1440}
+
 
 def what_is_left(
     original: Table, masked: Table, *, shifted: Container[str] = (), public: bool = False
@@ -76,7 +79,7 @@ def _left(original: Table, masked: Table, name: str, shares: Callable[[float], s
 def _ranges(original: Table, masked: Table, name: str) -> str | None:
     """The median width of the ranges in a column of numbers or dates."""
     kind = original.kind(name)
-    if kind not in ("integer", "float", "date"):
+    if kind not in ("integer", "float", "date", "datetime"):
         return None
     codes = masked.codes(name)
     ends = masked.column(name).domain(kind).ends
@@ -90,15 +93,15 @@ def _ranges(original: Table, masked: Table, name: str) -> str | None:
     if not width:
         return None  # most are single values
     return "ranges, half of them up to " + (
-        _days(width) if kind == "date" else f"{width:,.4g} wide"
+        _days(width) if kind in ("date", "datetime") else f"{width:,.4g} wide"
     )
 
 
 def _days(days: float) -> str:
-    for unit, length in (("year", 365.25), ("month", 30.44)):
+    for unit, length in _UNITS.items():
         if days >= 1.5 * length:
             return f"{days / length:.0f} {unit}s"
-    return f"{days:.0f} days"
+    return "a minute"
 
 
 def _cut(labels: list[str]) -> str | None:

@@ -20,8 +20,11 @@ from shoal.workflow._require import Limit, Requirement, plain, requirements_to_d
 from shoal.workflow.advice._advice import (
     BY_CLASSES,
     Advice,
+    asked_of_steps,
     changes_for,
+    in_words,
     mask_quietly,
+    mondrian,
     some_persons,
     try_change,
 )
@@ -58,6 +61,9 @@ def nearest(made: Masking, plan: Plan) -> list[Advice]:
 def nearest_that_masks(table: Table, plan: Plan) -> list[Advice]:
     """The same for a plan whose steps ask for more than this table can give."""
     table, sampled = some_persons(table)
+    coarser = _coarser(table, plan, sampled)
+    if coarser is not None:
+        return [coarser]
     models = [model for step in plan.steps for model in _sensitive(step)]
     if models:
         models += [one for one in plan.require if isinstance(one, SensitiveModel)]
@@ -81,6 +87,19 @@ def nearest_that_masks(table: Table, plan: Plan) -> list[Advice]:
 
     found = _strictest(table, rung, None, sampled) if largest > 2 else None
     return [] if found is None else [found]
+
+
+def _coarser(table: Table, plan: Plan, sampled: int | None) -> Advice | None:
+    """Ranges instead of the last step that removes small classes, if that is enough."""
+    for place in reversed(range(len(plan.steps))):
+        removed = getattr(plan.steps[place], "min_class_size", None)
+        if removed is not None:
+            k, models = asked_of_steps(plan, plan.require)
+            step = mondrian(max(removed, k or 0), models)
+            steps = [*plan.steps[:place], step, *plan.steps[place + 1 :]]
+            change = f"{in_words(step)} instead of step {place + 1}"
+            return try_change(table, change, plan.replacing(steps=steps), None, sampled)
+    return None
 
 
 def _weaker(

@@ -54,11 +54,11 @@ class Place:
     @classmethod
     def of(cls, root: Path, private: str | os.PathLike[str] | None = None) -> Place:
         if not root.is_dir():
-            raise ReleaseError(f"There is no release folder at '{root}'.")
+            raise ReleaseError(f"There is no release folder at '{root}'. Check its name.")
         public, beside = root / "public", root / "private"
         apart = None if private is None else Path(private)
         if apart is not None and not apart.is_dir():
-            raise ReleaseError(f"There is no private half at '{apart}'.")
+            raise ReleaseError(f"There is no private half at '{apart}'. Check its name.")
         if os.path.lexists(public / "release.json"):
             if not os.path.lexists(beside):
                 return cls(root, public, apart)

@@ -305,7 +305,7 @@ def _same_shape(masked: Table, facts: Mapping[str, Any], audit: Audit | None) ->
     if persons != stated and (persons is not None or audit is not None):
         return False, "the release states a different number of persons"
     good = masked.schema == recorded and len(masked) == facts["data"]["rows"]
-    return good, f"{len(masked)} rows and {len(masked.columns)} columns"
+    return good, f"{len(masked):,} rows and {len(masked.columns)} columns"
 
 
 def _same_counts(file: ReleasedFile, masked: Table) -> Outcome:

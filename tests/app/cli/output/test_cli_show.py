@@ -49,6 +49,20 @@ def test_every_option_in_the_examples_exists(shoal, command):
     assert set(re.findall(r"(--[a-z-]+)", examples)) <= set(re.findall(r"(--[a-z-]+)", head))
 
 
+def test_a_table_that_continues_below_still_tells_its_rows_apart(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "60")
+    names = [(f"a long name of a variant {k}", table) for k in (5, 25) for table in ("one", "two")]
+    numbers = [f"{n}.25 ({n}.1234567 to {n}.7654321)" for n in range(4)]
+    rows = [(*name, number, number) for name, number in zip(names, numbers, strict=True)]
+    ui.table(("variant", "table", "first", "second"), rows, numeric=(2, 3))
+    text = capsys.readouterr().out
+    assert max(map(len, text.splitlines())) <= 60
+    for number in numbers:
+        lines = [line for line in text.splitlines() if number in line]
+        assert len(lines) == 2
+        assert all(" one " in line or " two " in line for line in lines)
+
+
 def test_without_a_command_the_help_is_shown(shoal):
     result = shoal()
     assert result.exit_code == 2

@@ -330,7 +330,7 @@ def test_a_bad_search_is_not_begun(searching, fields):
 
 def test_without_the_extra_the_page_says_what_to_install(searching, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    assert "shoal[study]" in unescape(searching.get("/search/tune").text)
+    assert "[study]" in unescape(searching.get("/search/tune").text)
 
 
 @pytest.mark.parametrize(

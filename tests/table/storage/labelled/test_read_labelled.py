@@ -188,7 +188,7 @@ def test_an_empty_table(tmp_path):
 def test_without_the_library(tmp_path, monkeypatch):
     path = samples.stata(tmp_path)
     monkeypatch.setitem(__import__("sys").modules, "pyreadstat", None)
-    with pytest.raises(ImportError, match=r"shoal\[stats\]"):
+    with pytest.raises(ImportError, match=r"\[stats\]"):
         sh.read(path)
-    with pytest.raises(ImportError, match=r"shoal\[stats\]"):
+    with pytest.raises(ImportError, match=r"\[stats\]"):
         sh.Table(pl.DataFrame({"a": [1]})).write(Path(tmp_path / "b.dta"))

@@ -7,7 +7,7 @@ import math
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def table(
     """A table that folds long texts and loses nothing; ``whole`` columns are folded last.
 
     A cell may be a text, a number, names in a list, or None. Numbers are never folded: if they do
-    not fit side by side, the table continues below and repeats its first column.
+    not fit side by side, the table continues below and repeats the columns that name its rows.
     """
     from rich.text import Text
 
@@ -151,15 +151,37 @@ class _Column:
 
 
 def _blocks(columns: Sequence[_Column], width: int) -> list[list[_Column]]:
-    """The columns that fit side by side, with the first one in every block."""
-    blocks = [list(columns[:1])]
-    for column in columns[1:]:
+    """The columns that fit side by side, with those that name the rows in every block."""
+    names = _naming(columns, width)
+    blocks = [names]
+    for column in columns[len(names) :]:
         block = [*blocks[-1], column]
-        if len(blocks[-1]) > 1 and sum(each.least for each in block) > _room(block, width):
-            blocks.append([columns[0], column])
+        if len(blocks[-1]) > len(names) and not _fits(block, width):
+            blocks.append([*names, column])
         else:
             blocks[-1] = block
     return blocks
+
+
+def _naming(columns: Sequence[_Column], width: int) -> list[_Column]:
+    """The columns that tell the rows apart, if each of the others fits next to them; or the first.
+
+    They are folded into less space than usual if nothing else would fit.
+    """
+    for many in range(1, len(columns)):
+        rows = list(zip(*(map(str, column.cells) for column in columns[:many]), strict=True))
+        if len(set(rows)) == len(rows):
+            names = list(columns[:many])
+            folded = [replace(one, least=min(one.least, _LONGEST_WORD)) for one in names]
+            for each in (names, folded):
+                if all(_fits([*each, other], width) for other in columns[many:]):
+                    return each
+            break
+    return list(columns[:1])
+
+
+def _fits(block: Sequence[_Column], width: int) -> bool:
+    return sum(column.least for column in block) <= _room(block, width)
 
 
 def _room(block: Sequence[_Column], width: int) -> int:
