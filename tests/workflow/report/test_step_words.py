@@ -72,6 +72,21 @@ def test_ranges_of_moments_have_a_width_in_time(step, unit):
     assert re.fullmatch(rf"ranges, half of them up to (a|\d+) ({unit})s?", left)
 
 
+def test_blanks_are_told():
+    frame = pl.DataFrame(
+        {"job": ["a"] * 4 + ["c"] * 2 + ["b", None], "age": [30] * 3 + [39] * 2 + [41, 42, None]}
+    )
+    table = sh.Table(frame, sh.Roles(quasi_identifiers=["job", "age"]))
+    left = sh.protect(table, sh.Plan([sh.Suppress(min_count=2)])).left
+    assert left == {
+        "job": "unchanged in 88 %, blank in 12 %",
+        "age": "blank in 25 % of the records",
+    }
+    steps = [sh.Suppress(min_count=2, columns=["age"]), sh.Recode(magnitude=1, columns=["age"])]
+    both = sh.protect(table, sh.Plan(steps)).left["age"]
+    assert "blank in 25 %" in both
+
+
 def test_what_is_left_is_told():
     left = released(DatesToYear(columns=["born"], earliest=1937), Pseudonymize(["nr"])).left
     assert left["born"] == "year"

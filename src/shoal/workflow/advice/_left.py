@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from shoal.table import Table
+from shoal.table import Pair, Table
 from shoal.workflow.release._crowds import crowded_percent, share_step
 
 _CUT: Final = re.compile(r"([^*]*)(\**)")
@@ -62,18 +62,32 @@ def _left(original: Table, masked: Table, name: str, shares: Callable[[float], s
         return "unchanged"
     if masked.distinct(name) <= 1 < original.distinct(name):
         return "nothing left"
-    share = changed / len(masked)
+    rows, blank = len(masked), _blanked(original, masked, name)
+
+    def told(**parts: int) -> str:
+        found = (f"{said} in {shares(part / rows)}" for said, part in parts.items() if part)
+        return ", ".join(found)
+
     if masked.kind(name) != "text":
-        return f"changed in {shares(share).removesuffix(' of the records')} of the records"
+        said = told(changed=changed - blank, blank=blank)
+        return f"{said.removesuffix(' of the records')} of the records"
     counts = masked.value_counts(name)
-    gone = counts.pop("*", 0) / len(masked)
+    gone = counts.pop("*", 0)
     dated = original.kind(name) in ("date", "datetime")
     words = _calendar(list(counts)) if dated else _cut(list(counts))
     words = words or _ranges(original, masked, name)
     if words is None:
-        parts = {"unchanged in": 1 - share, "grouped in": share - gone}
-        words = ", ".join(f"{said} {shares(part)}" for said, part in parts.items() if part > 0)
-    return words + (f", removed in {_percent(gone)}" if gone else "")
+        words = told(unchanged=rows - changed, grouped=changed - gone - blank)
+    blanks, removed = told(blank=blank), f"removed in {_percent(gone / rows)}" if gone else ""
+    return ", ".join(filter(None, (words, blanks, removed)))
+
+
+def _blanked(original: Table, masked: Table, name: str) -> int:
+    """How many cells were blanked: they are missing now, and were not before."""
+    if not masked.missing_count(name):
+        return 0
+    made = original.present(name)[Pair.of(original, masked).rows] & ~masked.present(name)
+    return int(made.sum() if masked.times is None else masked.times[made].sum())
 
 
 def _ranges(original: Table, masked: Table, name: str) -> str | None:
