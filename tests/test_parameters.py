@@ -164,7 +164,7 @@ def test_weights_are_relative_to_the_largest():
 
 
 def test_weights_of_other_columns_are_refused():
-    with pytest.raises(InputError, match=r"'importance' names 'aeg', 'ill', .* 'age', 'zip'\."):
+    with pytest.raises(InputError, match=r"'importance' names 'aeg', 'ill', .* 'age'"):
         column_weights({"age": 1, "aeg": 2, "ill": 1}, ["age", "zip"], "importance")
 
 

@@ -202,8 +202,8 @@ def column_weights(
     stray = [name for name in given or () if name not in columns]
     if stray:
         raise InputError(
-            f"'{parameter}' names {quoted(stray)}, but the columns of this step are "
-            f"{quoted(columns)}. Remove the others from '{parameter}', or correct their names."
+            f"'{parameter}' names {quoted(stray)}, which this step does not work on. "
+            f"{did_you_mean(stray[0], columns)}"
         )
     weights = [float((given or {}).get(name, 1)) for name in columns]
     return tuple(max(1e-12, float(f"{weight / max(weights):.11e}")) for weight in weights)

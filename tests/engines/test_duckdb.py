@@ -288,6 +288,14 @@ def test_what_chunks_cost_is_told_neither_too_high_nor_too_low(monkeypatch) -> N
     assert abs(found - truth) < abs(np.mean([_chunked._lost_in(s, 8, 5) for s in samples]) - truth)
 
 
+def test_chunks_are_cut_by_the_column_that_counts() -> None:
+    draw = np.random.default_rng(2).normal(size=(8000, 2))
+    frame = pl.DataFrame({"x": draw[:, 0], "y": draw[:, 1]})
+    for weights, cut in ((None, {0, 1}), ({"x": 100}, {0}), ({"x": 0.01}, {1})):
+        tree = _chunked.cuts_of(frame, frame.columns, 8000, chunk=1000, weights=weights)
+        assert {one.column for one in tree.cuts} == cut
+
+
 def test_a_limit_that_is_too_small_or_no_size(source: Path) -> None:
     for limit in ("1MB", "a lot", "-2GB"):
         asked = plan(sh.Round(base=5), engine=EngineSettings(memory_limit=limit))

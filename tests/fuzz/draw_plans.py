@@ -9,6 +9,7 @@ from typing import Any
 from shoal.masking import discover_maskers
 from shoal.masking.generalization._hierarchies import Hierarchies
 from shoal.masking.grouping._group_models import PrivacyModels
+from shoal.masking.suppression._key_sets import KeySets
 from shoal.models import discover_models
 from shoal.parameters import (
     ByColumn,
@@ -84,7 +85,7 @@ def draw_step(rng: random.Random, table: Drawn) -> dict[str, Any]:
     declared = parameters_of(METHODS[method])
     step: dict[str, Any] = {"method": method}
     if method == "suppress":
-        rule = rng.choice(["max_distinct", "min_count", "min_class_size", "where"])
+        rule = rng.choice(["max_distinct", "min_count", "min_class_size", "where", "k"])
         declared = tuple(p for p in declared if p.name == rule or rng.random() < 0.1)
     for parameter in declared:
         always = parameter.required or method == "suppress"
@@ -136,6 +137,9 @@ def draw_value(rng: random.Random, parameter: Parameter, table: Drawn) -> Any:
             known = table.roles.get("quasi_identifiers") if rng.random() < 0.9 else None
             of_one = dataclasses.replace(parameter, constraint=each)
             return {rng.choice(known or names): draw_value(rng, of_one, table)}
+        case KeySets():
+            sets = [1, 2, names[:2], {"columns": names[:1], "k": 3}, {"size": 2}]
+            return rng.sample(sets, rng.randint(1, 2))
         case PrivacyModels():
             return draw_models(rng, table)
         case Population() | Tree():

@@ -166,6 +166,13 @@ def agreeing(
     return agree & (blocks[:, None] == blocks[None, :])
 
 
+def vary(hash_cost: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Globals are constants once compiled, so the bound is varied in the plain Python version."""
+    monkeypatch.setattr(_grouping, "_HASH_COST", hash_cost)
+    if hash_cost != 8:
+        monkeypatch.setattr(_grouping, "_meet_runs", _grouping._meet_runs.py_func)
+
+
 @pytest.mark.parametrize("largest", [False, True])
 @pytest.mark.parametrize("hash_cost", [0, 8, 10**6])
 @pytest.mark.parametrize("seed", range(6))
@@ -180,8 +187,7 @@ def test_wildcard_totals(
     blocks, tuples = everything[:, 0].astype(np.int64), everything[:, 1:].astype(np.uint32)
     weights = rng.integers(-8, 9, len(tuples)).astype(np.float64)
     order, starts, run_blocks = runs_of(tuples, blocks)
-    # Globals are constants once compiled, so the bound is varied in the plain Python version.
-    monkeypatch.setattr(_grouping, "_HASH_COST", hash_cost)
+    vary(hash_cost, monkeypatch)
     given = (tuples[order], starts, run_blocks, weights[order])
     if hash_cost == 8:
         result = (wildcard_largest if largest else wildcard_totals)(*given)
@@ -190,6 +196,33 @@ def test_wildcard_totals(
     agree = agreeing(tuples, blocks)
     met = np.where(agree, weights, -np.inf).max(axis=1) if largest else agree @ weights
     np.testing.assert_array_equal(result, met[order])
+
+
+@pytest.mark.parametrize("hash_cost", [0, 8, 10**6])
+@pytest.mark.parametrize("seed", range(4))
+def test_wildcard_matches(seed: int, hash_cost: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tuples that seek meet those that do not, and only these."""
+    rng = np.random.default_rng(seed)
+    codes = rng.integers(0, 4, (500, 4)).astype(np.uint32)
+    codes[rng.random(codes.shape) < 0.1 + 0.1 * seed] = WILDCARD
+    seeking = rng.random(len(codes)) < 0.4
+    kept = np.zeros(len(codes), np.bool_)
+    for part in (False, True):  # each tuple once in a run
+        rows = np.flatnonzero(seeking == part)
+        kept[rows[np.unique(codes[rows], axis=0, return_index=True)[1]]] = True
+    tuples, seeking = codes[kept], seeking[kept]
+    weights = rng.integers(-8, 9, len(tuples)).astype(np.float64)
+    order, starts, _ = runs_of(tuples, seeking.astype(np.int64))
+    given = (tuples[order], starts, seeking[order][starts[:-1]], weights[order])
+    vary(hash_cost, monkeypatch)
+    if hash_cost == 8:
+        result = _grouping.wildcard_matches(*given)
+    else:
+        result = _grouping._wildcard_matches.py_func(*given, _grouping._SALT)
+    met = agreeing(tuples, np.zeros(len(tuples), np.int64))[:, ~seeking] @ weights[~seeking]
+    asked = order[seeking[order]]
+    np.testing.assert_array_equal(result[seeking[order]], met[asked])
+    assert met[asked].any()
 
 
 def test_tuples_with_the_same_tag_and_slot_stay_apart() -> None:

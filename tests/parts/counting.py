@@ -153,6 +153,8 @@ def _watching(what: str, function: Callable[..., Any], work: Work, deep: list[st
             parts, *others = given
             listed = list(parts)  # it may be a generator
             given = (listed, *others)
+            if not listed:  # everybody is in one class: there is nothing to form
+                return function(*given, **named)
             work.classes[tuple(_codes_identity(part) for part in listed)] += 1
         if what not in deep:
             work.calls[what] += 1

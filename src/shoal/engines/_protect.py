@@ -30,12 +30,7 @@ from shoal.engines._measures import (
 from shoal.engines._parts import parts_for
 from shoal.engines._swaps import swap_claim
 from shoal.engines.steps import Course, check_steps, name_identifiers, run_step
-from shoal.errors import (
-    InputError,
-    RolesError,
-    UnprotectedColumnWarning,
-    quoted,
-)
+from shoal.errors import InputError, RolesError, UnprotectedColumnWarning, quoted
 from shoal.masking import Progress, Secrets
 from shoal.masking.grouping._group_models import models_of
 from shoal.models import DifferentialPrivacy, PopulationModel, PrivacyModel
@@ -43,7 +38,7 @@ from shoal.notebook import listing, view
 from shoal.randomness import SecretStream
 from shoal.table import OTHER, Roles, Table, role_word
 from shoal.workflow import Claim, Limit, Plan, Release
-from shoal.workflow._plan import at_step, pseudonymized_by
+from shoal.workflow._plan import at_step, pseudonymized_by, shifted_by
 from shoal.workflow._protect import (
     check_pseudonyms,
     cure_for_columns_left,
@@ -55,6 +50,7 @@ from shoal.workflow._protect import (
 )
 from shoal.workflow._require import make_claim, publishable_claims, value_on_record
 from shoal.workflow._source import check_source
+from shoal.workflow.advice._left import what_is_left
 from shoal.workflow.release._crowds import crowded_total
 from shoal.workflow.release._profile import ColumnProfile, class_size_profile, column_profile
 
@@ -216,6 +212,7 @@ def protect_on(
         after=both.assessment(notify=measuring),
         class_sizes=class_size_profile(before, after),
         columns=tuple(_profiles(both, course)),
+        left=what_is_left(*both.sample, shifted=shifted_by(records)),
         removed_identifiers=tuple(n for n in roles.naming if n not in pseudonymized_by(records)),
         dropped=roles.drop,
         rows_before=total,
@@ -359,6 +356,8 @@ def _warn_about_columns_left(course: Course, public: Roles) -> None:
 def _profiles(both: Comparison, course: Course) -> Iterator[ColumnProfile]:
     """What happened to each column, by counts of its values, or on a sample if they are many."""
     touched = {name for record in course.records for name in record.touched}
+    shifted = shifted_by(course.records)
+    left = what_is_left(*both.sample, shifted=shifted, public=True)
     for name in both.rows.columns:
         if name in both.roles.withheld:
             continue
@@ -366,7 +365,9 @@ def _profiles(both: Comparison, course: Course) -> Iterator[ColumnProfile]:
             before, after = both.column(name)
         except TooManyCombinations:
             before, after = both.sample
-        yield column_profile(before, after, name, None if name in touched else 0.0)
+        changed = None if name in touched else 0.0
+        profile = column_profile(before, after, name, changed, alone=name in shifted)
+        yield replace(profile, left=left.get(name, ""))
 
 
 def finish(release: LargeRelease) -> None:

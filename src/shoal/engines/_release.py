@@ -15,12 +15,7 @@ from shoal.errors import ReleaseError
 from shoal.masking import Progress
 from shoal.table import check_standards
 from shoal.workflow.release._folder import complete_or_absent
-from shoal.workflow.release._release import (
-    check_targets,
-    write_audit,
-    write_facts,
-    write_pages,
-)
+from shoal.workflow.release._release import check_targets, write_audit, write_facts, write_pages
 from shoal.workflow.release._release_files import digest_of
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.kernels.arrays import Floats, Integers, Keys, Words
+from shoal.kernels.arrays import Flags, Floats, Integers, Keys, Words
 from shoal.kernels.compile import is_small, njit
 
 Labels = npt.NDArray[np.signedinteger[Any]]
@@ -100,6 +100,14 @@ def wildcard_totals(tuples: Tuples, starts: Integers, blocks: Integers, weights:
 def wildcard_largest(tuples: Tuples, starts: Integers, blocks: Integers, values: Floats) -> Floats:
     """Like :func:`wildcard_totals`, with the largest of the values instead of their sum."""
     return _wildcard_totals(tuples, starts, blocks, values, _SALT, True)
+
+
+def wildcard_matches(tuples: Tuples, starts: Integers, seeks: Flags, weights: Floats) -> Floats:
+    """For each tuple of the runs that seek, the weight of all tuples of other runs that agree.
+
+    Runs are as in :func:`wildcard_totals`, in one block. Runs that seek do not meet each other.
+    """
+    return _wildcard_matches(tuples, starts, seeks, weights, _SALT)
 
 
 def _label_type(rows: int) -> type[np.signedinteger[Any]]:
@@ -306,27 +314,54 @@ def _wildcard_totals(
 ) -> Floats:
     # A tuple meets itself once; others of its run differ from it where both have a value.
     totals = weights.copy()
-    columns = np.empty(tuples.shape[1], np.int64)
     for this in range(len(blocks)):
         other = this + 1
         while other < len(blocks) and blocks[other] == blocks[this]:
-            near, near_end = starts[this], starts[this + 1]
-            far, far_end = starts[other], starts[other + 1]
-            if near_end - near > far_end - far:
-                near, near_end, far, far_end = far, far_end, near, near_end
-            runs = near, near_end, far, far_end
-            few, many = near_end - near, far_end - far
-            if few * many <= _HASH_COST * (few + many):
-                _meet_each(tuples, runs, weights, totals, largest)
-            else:
-                shared = 0
-                for column in range(tuples.shape[1]):
-                    if tuples[near, column] != WILDCARD and tuples[far, column] != WILDCARD:
-                        columns[shared] = column
-                        shared += 1
-                _meet_hashed(tuples, columns[:shared], runs, weights, totals, salt, largest)
+            _meet_runs(tuples, starts, this, other, weights, totals, salt, largest)
             other += 1
     return totals
+
+
+@njit(cache=True)
+def _wildcard_matches(
+    tuples: Tuples, starts: Integers, seeks: Flags, weights: Floats, salt: np.uint64
+) -> Floats:
+    totals = np.zeros(len(tuples))
+    for this in range(len(seeks)):
+        for other in range(len(seeks)):
+            if seeks[this] and not seeks[other]:
+                _meet_runs(tuples, starts, this, other, weights, totals, salt, False)
+    return totals
+
+
+@njit(cache=True)
+def _meet_runs(
+    tuples: Tuples,
+    starts: Integers,
+    this: int,
+    other: int,
+    weights: Floats,
+    totals: Floats,
+    salt: np.uint64,
+    largest: bool,
+) -> None:
+    """Let two runs meet, in the cheaper way."""
+    near, near_end = starts[this], starts[this + 1]
+    far, far_end = starts[other], starts[other + 1]
+    if near_end - near > far_end - far:
+        near, near_end, far, far_end = far, far_end, near, near_end
+    runs = near, near_end, far, far_end
+    few, many = near_end - near, far_end - far
+    if few * many <= _HASH_COST * (few + many):
+        _meet_each(tuples, runs, weights, totals, largest)
+        return
+    columns = np.empty(tuples.shape[1], np.int64)
+    shared = 0
+    for column in range(tuples.shape[1]):
+        if tuples[near, column] != WILDCARD and tuples[far, column] != WILDCARD:
+            columns[shared] = column
+            shared += 1
+    _meet_hashed(tuples, columns[:shared], runs, weights, totals, salt, largest)
 
 
 @njit(cache=True)

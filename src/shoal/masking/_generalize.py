@@ -18,7 +18,7 @@ from shoal.errors import (
     ParameterError,
     quoted,
 )
-from shoal.kernels.lattice.loss_names import LOSSES
+from shoal.kernels.lattice.loss_names import LOSSES, OF_CLASSES
 from shoal.masking._base import Masker, StepLog
 from shoal.masking.generalization._demand import (
     COMPARING,
@@ -74,6 +74,10 @@ class Generalize(Masker):
         What the full-domain search minimizes: ``"loss"``, ``"precision"``,
         ``"discernibility"``, ``"discernibility-monotonic"``, ``"average-class-size"``,
         ``"entropy"``, ``"entropy-monotonic"``, ``"ambiguity"`` or ``"kl-divergence"``.
+    weights : dict, optional
+        What the loss in each column counts compared with the others: a number above 0, and 1 for a
+        column without one. A column with a large weight keeps more detail. ``loss_`` is weighted
+        too. Not for losses that count classes: both discernibilities and the average class size.
     suppressed : {"removed", "kept"}
         Whether suppressed records are removed, or stay with ``*`` in every generalized column
         and no value in the sensitive columns. The records that stay form a class of their own.
@@ -137,6 +141,7 @@ class Generalize(Masker):
     ] = None
     suppression_limit: Annotated[float, Real(minimum=0, maximum=1)] = 0.0
     loss: Annotated[str, OneOf(LOSSES)] = "loss"
+    weights: Annotated[Mapping[str, float] | None, ByColumn("weights", Real(above=0), "1")] = None
     suppressed: Annotated[str, OneOf(("removed", "kept"))] = "removed"
     keep_sensitive: Annotated[bool, Flag()] = False
     whole: Annotated[bool, Flag()] = True
@@ -176,6 +181,11 @@ class Generalize(Masker):
                     f"The '{name}' parameter of Generalize is for the algorithm "
                     f"'{algorithm}', not for '{self.algorithm}'. Remove it."
                 )
+        if self.weights and self.loss in OF_CLASSES:
+            raise ParameterError(
+                f"The loss '{self.loss}' counts classes, not columns, so 'weights' cannot change "
+                "it. Remove 'weights', or use another loss, such as 'loss' or 'entropy'."
+            )
         check_blindness(
             models_of(self.models), levels=self.levels is not None, untouched=self._looks_at_nothing
         )
@@ -266,7 +276,7 @@ class Generalize(Masker):
         """
         columns = table.chosen(self.columns)
         _, demand, everyone, chosen = copy.copy(self)._asked(table, columns)
-        task = problem_of(everyone, columns, chosen, demand, StepLog())
+        task = problem_of(self, everyone, columns, chosen, demand, StepLog())
         return LevelSpace(task, limit=self.suppression_limit, loss=self.loss)
 
     def _course(self, before: Course, log: StepLog) -> Course:

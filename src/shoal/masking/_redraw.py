@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Annotated
@@ -23,6 +24,7 @@ _VALUES = 16  # distinct values used of a column without a scale
 _COMMON = 10  # records with a value that hide one more
 _MOST_RARE = 0.05
 _MEASURABLE = 100  # records to draw from; among fewer, a share says nothing
+_DIGIT = re.compile(r"\d")
 
 
 @dataclass(kw_only=True)
@@ -189,7 +191,10 @@ def _middles(column: Column) -> Floats | None:
     """Each code of a column as a number, NaN if unknown; None if the column has no scale."""
     if column.kind not in ("text", "boolean"):
         return column.codes.numbers
-    ends = column.domain("float").ends
+    recorded = column.recorded_domain
+    if recorded is None and not any(map(_DIGIT.search, column.codes.texts)):
+        return None
+    ends = column.domain("float").ends if recorded is None else recorded.ends
     if ends is None:
         return None
     closed = np.where(np.isfinite(ends), ends, ends[:, ::-1])  # an open end counts as the other

@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
 from shoal.errors import InputError, ParameterError
 from shoal.masking._base import Masker, StepLog
+from shoal.masking.generalization._demand import demand_of
+from shoal.masking.grouping._group_models import Models, PrivacyModels, models_of
+from shoal.masking.suppression._fewest import Fewest
+from shoal.masking.suppression._key_sets import KeySets, sets_of
 from shoal.models import KAnonymity, counted
-from shoal.parameters import ColumnNames, Condition, Flag, Integer, OneOf, Real
-from shoal.table import Table
+from shoal.parameters import (
+    ByColumn,
+    ColumnNames,
+    Condition,
+    Flag,
+    Integer,
+    OneOf,
+    Real,
+    column_weights,
+)
+from shoal.table import Missing, Table
 
-_RULES = ("max_distinct", "min_count", "min_class_size", "where")
+_RULES = ("max_distinct", "min_count", "min_class_size", "where", "k")
+_OF_K = ("importance", "combinations", "missing", "models")
 
 
 @dataclass(kw_only=True)
@@ -40,17 +54,44 @@ class Suppress(Masker):
     of : {"persons", "histories"}
         For ``min_class_size``: count the persons of a class, or also the persons with the same
         history, that is, with rows in the same classes.
+    k : int, optional
+        Blank as few cells as possible so that every class has this many persons. Which records of
+        a class are blanked, if some must be to hide others, is drawn at random.
+    importance : dict, optional
+        For ``k``: what it costs to blank a cell of a column, if not 1. Columns that matter most
+        get the highest numbers.
+    combinations : list, optional
+        For ``k``: the sets of columns that must be anonymous, instead of all of them together. A
+        set is a list of names, or a number for all sets of that many columns, or a table with
+        ``columns`` or ``size`` and a ``k`` of its own.
+    missing : {"own", "wildcard"}
+        For ``k``: whether a missing value is a value of its own or equals every value, as
+        statistics offices count. Wildcards need fewer blanks and promise less.
+    models : privacy model or list of privacy models, optional
+        For ``k``: what every class must satisfy in addition, for example ``LDiversity(2)``.
     whole : bool
         Remove all records of a person, or of a household if one is declared, and not only
         those that break the rule. The rest is checked again until the rule holds.
     columns : list of str, optional
-        The columns to mask; by default the quasi-identifiers.
+        The columns to mask; by default the quasi-identifiers. With ``k``, the columns that must be
+        anonymous together.
+
+    Attributes
+    ----------
+    blanked_ : int
+        How many cells were blanked by ``k``.
+    bound_ : float
+        What no other choice of cells falls below, in cells times importance, for one set of columns
+        without models; otherwise None.
+    optimal_ : bool
+        Whether it is proved that no other choice costs less.
 
     References
     ----------
     Carvalho, Moniz, Faria, Antunes (2022), Towards a Data Privacy-Predictive Performance
     Trade-off, section 3 (suppression). Hundepool et al. (2012), Statistical Disclosure Control,
-    section 3.4 (local suppression).
+    section 3.4 (local suppression). Templ, Kowarik, Meindl (2015), Statistical Disclosure Control
+    for Micro-Data Using the R Package sdcMicro, section 4.2 (importance and sets of columns).
 
     Examples
     --------
@@ -63,6 +104,14 @@ class Suppress(Masker):
     >>> rare = Suppress(min_count=2, columns=["job"]).fit_transform(table)
     >>> rare.frame["job"].to_list()
     ['baker', 'baker', None]
+
+    One blank is enough if it hides the judge among the others.
+
+    >>> frame = pl.DataFrame({"job": ["baker", "baker", "judge"], "sex": ["f", "f", "f"]})
+    >>> table = Table(frame, Roles(quasi_identifiers=["job", "sex"]))
+    >>> fewest = Suppress(k=2, missing="wildcard")
+    >>> fewest.fit_transform(table).frame["job"].to_list(), fewest.optimal_
+    (['baker', 'baker', None], True)
     """
 
     max_distinct: Annotated[float | None, Real(minimum=0, maximum=1)] = None
@@ -71,13 +120,24 @@ class Suppress(Masker):
     where: Annotated[str | None, Condition()] = None
     target: Annotated[str, OneOf(("cells", "records"))] = "cells"
     of: Annotated[Literal["persons", "histories"], OneOf(("persons", "histories"))] = "persons"
+    k: Annotated[int | None, Integer(minimum=2)] = None
+    importance: Annotated[
+        Mapping[str, float] | None, ByColumn("importance", Real(above=0), "1")
+    ] = None
+    combinations: Annotated[list[Any] | None, KeySets()] = None
+    missing: Annotated[Missing, OneOf(("own", "wildcard"))] = "own"
+    models: Annotated[Models | None, PrivacyModels()] = None
     whole: Annotated[bool, Flag()] = True
     columns: Annotated[list[str] | None, ColumnNames()] = None
 
     method = "suppress"
-    summary = "removes nearly unique columns, rare cells, or records by rule"
+    summary = "removes nearly unique columns, cells (as few as possible), or records by rule"
     reference = "Carvalho et al. 2022; Hundepool et al. 2012"
-    by_counts = True
+
+    @property
+    def by_counts(self) -> bool:  # type: ignore[override]
+        """Whether combinations are enough: with ``k``, some records of one may be blanked."""
+        return self.k is None
 
     def check_parameters(self) -> None:
         """Also checks that there is exactly one rule."""
@@ -91,6 +151,22 @@ class Suppress(Masker):
             raise ParameterError(
                 f"The 'target' parameter of Suppress is for 'where'; '{given[0]}' already "
                 "determines what is removed. Remove 'target'."
+            )
+        changed = self.changed_params()
+        if self.k is None and (without := [name for name in _OF_K if name in changed]):
+            raise ParameterError(
+                f"The '{without[0]}' parameter of Suppress is for 'k', which is not set. Set 'k', "
+                f"or remove '{without[0]}'."
+            )
+        if self.missing == "wildcard" and self.models is not None:
+            raise ParameterError(
+                "The 'models' parameter of Suppress needs classes, and records that agree by "
+                "wildcards form none. Remove 'models' or 'missing'."
+            )
+        if self.combinations is not None and self.models is not None:
+            raise ParameterError(
+                "The 'models' parameter of Suppress is for all quasi-identifiers together, and "
+                "'combinations' names other sets. Use two steps."
             )
         if self.of == "histories" and (self.min_class_size is None or not self.whole):
             raise ParameterError(
@@ -115,6 +191,8 @@ class Suppress(Masker):
             return self._blank_rare_cells(table, columns, self.min_count, log)
         if self.min_class_size is not None:
             return self._drop_small_classes(table, KAnonymity(self.min_class_size, of=self.of))
+        if self.k is not None:
+            return self._blank_fewest(table, columns, self.k, log)
         assert self.where is not None
         matches = table.matching(self.where)
         if self.target == "records":
@@ -128,6 +206,24 @@ class Suppress(Masker):
         if self.where is None or self.target == "records" or not self.touched_:
             return table
         return table.blank(dict.fromkeys(self.touched_, table.matching(self.where)))
+
+    def _blank_fewest(self, table: Table, columns: Sequence[str], k: int, log: StepLog) -> Table:
+        models = models_of(self.models)
+        if models:
+            demand_of(k, models, table, columns)  # refuses what no class can satisfy
+        weights = column_weights(self.importance, columns, "importance")
+        costs = {name: weight / min(weights) for name, weight in zip(columns, weights, strict=True)}
+        search = Fewest(costs, self.missing, models)
+        masked = search.blank(table, sets_of(self.combinations, columns, k))
+        self.blanked_ = sum(
+            masked.missing_count(name) - table.missing_count(name) for name in columns
+        )
+        largest = max((self.importance or {}).get(name, 1) for name in columns)
+        unit = largest * min(weights)  # the importance of the cheapest column
+        self.bound_ = None if search.bound is None else search.bound * unit
+        self.optimal_ = search.proved
+        log.compare(columns, masked, table)
+        return masked
 
     @staticmethod
     def _drop_columns(table: Table, columns: Sequence[str], share: float, log: StepLog) -> Table:

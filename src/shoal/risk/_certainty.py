@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -28,15 +28,11 @@ from shoal.table import (
     Table,
     form_classes,
     released_column,
-    signed_codes,
     stacked_codes,
-    table_of_codes,
     weights_by_class,
 )
 
-if TYPE_CHECKING:
-    pass
-
+T = TypeVar("T")
 
 _HIGH = (0.5, 0.8)
 _QUANTILES = (0.0, 0.25, 0.5, 0.75, 0.95, 1.0)
@@ -228,7 +224,7 @@ class BeforeSampling:
 
 
 #: Counts by the two tables, the columns and the reading of missing values.
-_COUNTED: ContextVar[dict[tuple[Any, ...], BeforeSampling] | None]
+_COUNTED: ContextVar[dict[tuple[object, ...], Any] | None]
 _COUNTED = ContextVar("counted before sampling", default=None)
 
 
@@ -246,13 +242,20 @@ def before_sampling(
     original: Table, masked: Table, columns: Sequence[str], missing: Missing = "own"
 ) -> BeforeSampling:
     """Count, for each masked record, the people of the original with the same columns."""
-    counted = _COUNTED.get()
-    if counted is None:
-        return _counted(original, masked, columns, missing)
-    key = (original, masked, *columns, missing)
-    if key not in counted:
-        counted[key] = _counted(original, masked, columns, missing)
-    return counted[key]
+    return _once(
+        lambda: _counted(original, masked, columns, missing), original, masked, *columns, missing
+    )
+
+
+def _once(make: Callable[[], T], *key: object) -> T:
+    """The result of ``make``, made once inside :func:`counted_once`."""
+    kept = _COUNTED.get()
+    if kept is None:
+        return make()
+    if key not in kept:
+        kept[key] = make()
+    found: T = kept[key]
+    return found
 
 
 def _counted(
@@ -280,10 +283,13 @@ def _counted(
     changed = (name for name in columns if masked.changed_count(name, original))
     if (first := next(changed, None)) is None:
         return _count_equal(sample, whole, missing)
-    if masked.sampling is not None:
-        recorded = _recorded_classes(original, masked, columns, [first, *changed])
+    if masked.sampling is not None and {first, *changed} <= {*masked.sampling.whole.columns}:
+        recorded = _once(
+            lambda: _recorded_classes(original, masked, columns), original, masked, "recorded"
+        )
         if recorded is not None:
-            return _count_equal(*recorded, missing)
+            one, other = (_with_columns(table, columns) for table in recorded)
+            return _count_equal(one, other, missing)
     pair = Pair.of(original, masked)
     became = {name: _outcome_codes(pair, name) for name in columns}
     different = [name for name, labels in became.items() if labels is None]
@@ -316,7 +322,8 @@ def _with_columns(table: Table, columns: Sequence[str]) -> Table:
             f"The original has no column {quoted(lacking)}, so the classes before sampling cannot "
             "be counted."
         )
-    return table.with_roles(Roles(quasi_identifiers=columns), released=True)
+    roles = Roles(quasi_identifiers=columns)
+    return table if table.roles == roles else table.with_roles(roles, released=True)
 
 
 def _count_equal(
@@ -334,23 +341,24 @@ def _count_equal(
 
 
 def _recorded_classes(
-    original: Table, masked: Table, columns: Sequence[str], changed: Sequence[str]
+    original: Table, masked: Table, columns: Sequence[str]
 ) -> tuple[Table, Table] | None:
-    """Records and people in the classes that a sample was drawn from, if they were recorded."""
-    record = masked.sampling
-    if record is None or any(name not in record.codes for name in changed):
-        return None
-    rows = original.rows_of_keys(record.row_key)
+    """Records and people in the classes that a sample was drawn from, if they were recorded.
+
+    A target, and columns that are not on record, are those of the original.
+    """
+    assert masked.sampling is not None
+    whole = masked.sampling.whole
+    rows = original.rows_of_keys(whole.row_key)
     if (rows < 0).any():  # the original itself lacks some of these records
         return None
-    codes = {
-        name: record.codes[name]
-        if name in record.codes
-        else signed_codes(original.codes(name))[rows]
-        for name in columns
-    }
-    whole = table_of_codes(codes, record.row_key, columns)
-    whole = whole.owned_by(original.persons[rows] if original.has_persons else None)
+    target = [name for name in (masked.roles.target,) if name in original.columns]
+    more = [name for name in dict.fromkeys([*columns, *target]) if name not in whole.columns]
+    if more:
+        ranks = [original.ranked(more).codes(name) for name in more]
+        whole = whole.with_codes({codes.name: (codes, codes.codes[rows]) for codes in ranks})
+    if original.has_persons:
+        whole = whole.owned_by(original.persons[rows])
     return whole.reorder(whole.rows_of_keys(masked.row_key)), whole
 
 

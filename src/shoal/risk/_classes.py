@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from operator import getitem
 from typing import Any
 
 import numpy as np
@@ -31,14 +32,15 @@ def class_sizes(table: Table, missing: Missing) -> Integers:
 def _risks(table: Table, missing: Missing) -> Floats:
     """The prosecutor risk of each class."""
     check_records(table)
-    return 1.0 / table.crowd_sizes(missing)
+    return table.classes.risks if missing == "own" else 1.0 / table.crowd_sizes(missing)
 
 
 def for_records(table: Table, values: npt.NDArray[Any]) -> Any:
     """The values of the records from those of their classes; computed only when requested."""
     if len(values) and (values == values[0]).all():
         return np.broadcast_to(values[0], len(table))
-    return partial(table.classes.spread, values)
+    # of the classes only the labels, as measurements outlive the table
+    return partial(getitem, values, table.classes.labels)
 
 
 def mean_of_classes(table: Table, values: Floats) -> float:

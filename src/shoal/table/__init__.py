@@ -43,7 +43,6 @@ from shoal.table._provenance import (
     signed_codes,
     swapped_blocks,
     swapped_crowds,
-    table_of_codes,
 )
 from shoal.table._released_column import (
     ReleasedColumn,
@@ -69,7 +68,7 @@ from shoal.table.columns._frames import DAYS_OF_CALENDAR, NUMBERS, QUANTITIES, K
 from shoal.table.columns._quantities import quantities, scale_name
 from shoal.table.hierarchy._codes import HierarchyCodes
 from shoal.table.hierarchy._hierarchy import Hierarchy
-from shoal.table.hierarchy._number_codes import codes_in
+from shoal.table.hierarchy._propose import codes_in
 from shoal.table.hierarchy._round_ends import RoundEnds
 from shoal.table.hierarchy._rule import Unseen
 from shoal.table.storage._columnar import column_labels
@@ -88,11 +87,7 @@ from shoal.table.storage.metadata._files import check_standards
 from shoal.table.storage.metadata._files import name_of as metadata_name
 from shoal.table.storage.metadata._files import write as metadata_text
 from shoal.table.suggestion._column_names import NameHints, hints_of, words_of
-from shoal.table.suggestion._patterns import (
-    Evidence,
-    looks_like_identifier,
-    written_as_date,
-)
+from shoal.table.suggestion._patterns import Evidence, looks_like_identifier, written_as_date
 from shoal.table.suggestion._suggest import RoleSuggestion, identifying_columns, suggest_roles
 
 __all__ = [
@@ -194,7 +189,6 @@ __all__ = [
     "suggest_roles",
     "swapped_blocks",
     "swapped_crowds",
-    "table_of_codes",
     "to_one_scale",
     "usual_partners",
     "value_meanings",

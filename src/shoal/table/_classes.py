@@ -84,6 +84,13 @@ class Classes:
         rows.flags.writeable = False
         return rows
 
+    @cached_property
+    def risks(self) -> Floats:
+        """The chance to find a person of each class: 1 among those who share it."""
+        risks = 1.0 / self.sizes
+        risks.flags.writeable = False
+        return risks
+
     @property
     def uniques(self) -> int:
         """The number of classes with one person."""

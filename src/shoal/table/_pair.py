@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import polars as pl
@@ -50,37 +49,30 @@ class Pair:
     original: Table
     masked: Table
     rows: Integers
-    _outcomes: dict[str, Outcomes]
-    _changed: dict[str, int]
 
     @classmethod
     def of(cls, original: Table, masked: Table) -> Pair:
         """The pair of two tables; InputError if their rows cannot be paired."""
-        kept = _PAIRS.setdefault(masked, WeakKeyDictionary())
-        if original not in kept:
-            kept[original] = masked.rows_in(original), {}, {}
-        return cls(original, masked, *kept[original])
+        return cls(original, masked, masked.rows_in(original))
 
     def outcomes(self, name: str) -> Outcomes:
         """How the values of a column of both tables were released."""
-        if name not in self._outcomes:
-            before, after = self.original.codes(name), self.masked.codes(name)
-            if self.original is self.masked:
-                values = np.flatnonzero(before.counts)
-                self._outcomes[name] = Outcomes(values, values, before.counts[values])
-            else:
-                width = max(1, after.count)
-                keys = before.codes[self.rows].astype(np.int64) * width
-                keys += after.codes
-                distinct, records = _counted(keys, before.count * width, self.masked.times)
-                self._outcomes[name] = Outcomes(*np.divmod(distinct, width), records)
-        return self._outcomes[name]
+        return self.masked.once_beside(self.original, name, "outcomes", self._find_outcomes)
+
+    def _find_outcomes(self, name: str) -> Outcomes:
+        before, after = self.original.codes(name), self.masked.codes(name)
+        if self.original is self.masked:
+            values = np.flatnonzero(before.counts)
+            return Outcomes(values, values, before.counts[values])
+        width = max(1, after.count)
+        keys = before.codes[self.rows].astype(np.int64) * width
+        keys += after.codes
+        distinct, records = _counted(keys, before.count * width, self.masked.times)
+        return Outcomes(*np.divmod(distinct, width), records)
 
     def changed_count(self, name: str) -> int:
         """How many cells of a column differ between matching rows of the two tables."""
-        if name not in self._changed:
-            self._changed[name] = self._count_changed(name)
-        return self._changed[name]
+        return self.masked.once_beside(self.original, name, "changed", self._count_changed)
 
     def _count_changed(self, name: str) -> int:
         mine, theirs = self.masked.column(name), self.original.column(name)
@@ -92,11 +84,6 @@ class Pair:
         outcomes = self.outcomes(name)
         differ = after[outcomes.labels] != earlier[outcomes.values]
         return int(outcomes.records[differ].sum())
-
-
-_Facts = tuple[Integers, dict[str, Outcomes], dict[str, int]]
-#: The results of pairs, without references to the tables, so that those can be freed.
-_PAIRS: WeakKeyDictionary[Table, WeakKeyDictionary[Table, _Facts]] = WeakKeyDictionary()
 
 
 def _counted(keys: Integers, most: int, times: Integers | None) -> tuple[Integers, Integers]:
@@ -152,40 +139,53 @@ def released_text(original: Table, masked: Table, name: str) -> bool:
 # -- two tables in one code: one above the other, or counted in each other
 
 
-def counted_in(
-    sample: Sequence[Column],
-    population: Sequence[Column],
-    classes: tuple[Classes, Classes],
-    *,
-    wildcard: bool,
-    persons: Integers | None = None,
-) -> Integers:
-    """How many people of ``population`` agree with each class of ``sample`` in all columns.
+@dataclass(frozen=True, eq=False)
+class Stacked:
+    """The classes of one table above those of another, by the same columns and in their codes."""
 
-    The two ``classes`` are those of the sample and of the population by these columns. Each row
-    is one person, or of one of the ``persons`` that have several. Those who agree by wildcards are
-    then counted as shares of persons: no more are counted than there are.
-    """
-    mine, theirs = classes
-    rows = mine.first_rows, theirs.first_rows
-    columns = zip(sample, population, strict=True)
-    both = [_stacked_code(above, below, rows) for above, below in columns]
-    joint = form_classes(both, mine.count + theirs.count)
-    asked, met = joint.labels[: mine.count], joint.labels[mine.count :]
-    # large whole numbers that differ in one table may be equal in the type that both share
-    people = np.bincount(met, theirs.rows, joint.count).astype(np.float64)
-    equal = people[asked].astype(np.int64)
-    if persons is not None:
-        owned, _ = owned_pairs(met[theirs.labels], persons)
-        equal = np.bincount(owned, minlength=joint.count)[asked]
-        shares = weights_by_class(theirs, 1.0 / np.bincount(persons)[persons])
-        people = np.bincount(met, shares, joint.count).astype(np.float64)
-    if not wildcard:
-        return equal
-    counts = agreement_of(both, joint).totals(people)[asked]
-    # a share of a row counts as at least one person
-    least = np.maximum(0 if persons is None else equal, counts > 0)
-    return np.maximum(np.floor(counts + 1e-9).astype(np.int64), least)
+    mine: Classes
+    theirs: Classes
+    codes: Sequence[Codes]
+    joint: Classes
+    asked: Integers
+    met: Integers
+
+    @classmethod
+    def of(
+        cls, above: Iterable[Column], below: Iterable[Column], mine: Classes, theirs: Classes
+    ) -> Stacked:
+        """The classes of two tables that have these columns."""
+        rows = mine.first_rows, theirs.first_rows
+        codes = [_stacked_code(one, two, rows) for one, two in zip(above, below, strict=True)]
+        joint = form_classes(codes, mine.count + theirs.count)
+        return cls(mine, theirs, codes, joint, *np.split(joint.labels, [mine.count]))
+
+    @property
+    def turned(self) -> Stacked:
+        """The same with the two tables exchanged."""
+        return Stacked(self.theirs, self.mine, self.codes, self.joint, self.met, self.asked)
+
+    def people(self, wildcard: bool, persons: Integers | None) -> Integers:
+        """How many people of the other table agree with each class of this one in all columns.
+
+        Each row is one person, or of one of the ``persons`` that have several. Those who agree by
+        wildcards are then counted as shares of persons: no more are counted than there are.
+        """
+        theirs, joint, asked, met = self.theirs, self.joint, self.asked, self.met
+        # large whole numbers that differ in one table may be equal in the type that both share
+        people = np.bincount(met, theirs.rows, joint.count).astype(np.float64)
+        equal = people[asked].astype(np.int64)
+        if persons is not None:
+            owned, _ = owned_pairs(met[theirs.labels], persons)
+            equal = np.bincount(owned, minlength=joint.count)[asked]
+            shares = weights_by_class(theirs, 1.0 / np.bincount(persons)[persons])
+            people = np.bincount(met, shares, joint.count).astype(np.float64)
+        if not wildcard:
+            return equal
+        counts = agreement_of(self.codes, joint).totals(people)[asked]
+        # a share of a row counts as at least one person
+        least = np.maximum(0 if persons is None else equal, counts > 0)
+        return np.maximum(np.floor(counts + 1e-9).astype(np.int64), least)
 
 
 def _stacked_code(above: Column, below: Column, rows: tuple[Integers, Integers]) -> Codes:

@@ -15,7 +15,7 @@ import polars as pl
 from shoal.errors import InputError
 from shoal.kernels.arrays import Integers
 from shoal.table._roles import ROW, Roles
-from shoal.table.columns._encode import Codes
+from shoal.table.columns._encode import Codes, narrowest
 
 if TYPE_CHECKING:
     from shoal.table._table import Table
@@ -218,23 +218,40 @@ def _crowd_of(exchange: Exchange, table: Table) -> Integers:
 class Sampling:
     """The classes of the rows from which a sample was drawn. Private.
 
-    ``codes`` has, for each quasi-identifier, a number for the value of each row, drawn or not; -1
-    if it is missing. The values themselves are not recorded.
+    ``whole`` has the rank of the value of each row, drawn or not, for each quasi-identifier. The
+    values themselves are not recorded.
     """
 
-    row_key: Integers
-    codes: Mapping[str, npt.NDArray[np.signedinteger[Any]]]
+    whole: Table
 
     @classmethod
     def of(cls, table: Table) -> Sampling:
         """The record for a table that is about to be sampled, or the one of its first sampling."""
         names = table.roles.quasi_identifiers
-        if table.sampling is not None and set(names) <= set(table.sampling.codes):
+        if table.sampling is not None and set(names) <= set(table.sampling.whole.columns):
             return table.sampling
-        return cls(table.row_key, {name: signed_codes(table.codes(name)) for name in names})
+        return cls(table.ranked(names))
+
+    @classmethod
+    def of_codes(
+        cls, row_key: Integers, codes: Mapping[str, npt.NDArray[np.signedinteger[Any]]]
+    ) -> Sampling:
+        """A record of which the codes are known; -1 is a missing value."""
+        from shoal.table._table import Table
+
+        ranks = {
+            name: (ranks_below(name, int(of.max(initial=-1)) + 1), of) for name, of in codes.items()
+        }
+        table = Table(pl.DataFrame(height=len(row_key))).with_codes(ranks)
+        return cls(table.ranked(tuple(codes)).on_record(row_key, ()))
+
+    @property
+    def codes(self) -> dict[str, npt.NDArray[np.signedinteger[Any]]]:
+        """The codes of each column; -1 is a missing value."""
+        return {name: signed_codes(self.whole.codes(name)) for name in self.whole.columns}
 
     def __repr__(self) -> str:
-        return f"Sampling(columns={tuple(self.codes)}, rows={len(self.row_key)})"
+        return f"Sampling(columns={tuple(self.whole.columns)}, rows={len(self.whole)})"
 
 
 def signed_codes(column: Codes) -> npt.NDArray[np.signedinteger[Any]]:
@@ -246,19 +263,10 @@ def signed_codes(column: Codes) -> npt.NDArray[np.signedinteger[Any]]:
     return codes
 
 
-def table_of_codes(
-    columns: Mapping[str, npt.NDArray[Any]], row_key: Integers, quasi_identifiers: Sequence[str]
-) -> Table:
-    """A table of numbers that represent values, missing if below 0, with the given row keys."""
-    from shoal.table._roles import Roles
-    from shoal.table._table import Table
-
-    filled = [
-        pl.Series(name, codes).set(pl.Series(codes < 0), None) for name, codes in columns.items()
-    ]
-    data = pl.DataFrame(height=len(row_key)).hstack(filled)
-    roles = Roles(quasi_identifiers=quasi_identifiers)
-    return Table(data).with_roles(roles, released=True).on_record(row_key, ())
+def ranks_below(name: str, count: int) -> Codes:
+    """The numbers from 0 to below a count, each once and each its own code."""
+    numbers = np.arange(count, dtype=narrowest(count))
+    return Codes(numbers, pl.Series(name, numbers, dtype=pl.Int64))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -17,16 +17,11 @@ from shoal.errors import ReadError
 from shoal.kernels.arrays import Integers
 from shoal.table._roles import Roles
 from shoal.table._table import Table
-from shoal.table.storage._columnar import read_parquet
+from shoal.table.storage._columnar import read_plain
 from shoal.table.storage._delimited import TextFile, recorded_columns
 from shoal.table.storage._formats import DELIMITER_OF, Dialect
 from shoal.table.storage._formulas import Formulas, may_run, running
-from shoal.table.storage._read import (
-    in_recorded_types,
-    read_columnar,
-    read_frame,
-    written_labelled,
-)
+from shoal.table.storage._read import in_recorded_types, read_columnar, read_frame, written_labelled
 from shoal.table.storage._size import check_file_size, check_memory, check_table_size
 from shoal.table.storage._types import Fields, as_text, dtypes_of
 from shoal.table.storage._workbook import read_sheet_texts
@@ -164,5 +159,6 @@ def read_records(
 ) -> dict[str, npt.NDArray[Any]]:
     """Read per-record facts of the private half; ReadError if memory cannot hold them."""
     check_memory(Path(path), "parquet")
-    facts = read_parquet(Path(path), without)  # reports a damaged file
-    return {fact.texts.name: fact.texts.to_numpy() for fact in facts}
+    facts = read_plain(Path(path), without)  # reports a damaged file
+    # in one piece they are frozen, and a table takes them without a copy
+    return {fact.name: fact.rechunk().to_numpy() for fact in facts}

@@ -38,8 +38,8 @@ from shoal.table._classes import (
     owned_pairs,
     weights_by_class,
 )
-from shoal.table._pair import Pair, counted_in
-from shoal.table._provenance import Course, Exchange, Owners, Provenance, Sampling
+from shoal.table._pair import Pair, Stacked
+from shoal.table._provenance import Course, Exchange, Owners, Provenance, Sampling, ranks_below
 from shoal.table._roles import Roles, as_roles, check_roles, role_word
 from shoal.table.columns._column import Column, Numbers, keys_of
 from shoal.table.columns._domain import ROOT, Domain
@@ -57,7 +57,7 @@ from shoal.table.storage._formats import Dialect, format_of
 from shoal.table.storage._formulas import Formulas, may_run, running
 from shoal.table.storage._reading import Manner
 from shoal.table.storage._write import schema_of, unwritable_columns, write_columns
-from shoal.table.storage.labelled._coding import Coding, coding_of, losses, settled
+from shoal.table.storage.labelled._coding import Coding, coding_of, labels_of_texts, losses, settled
 from shoal.table.storage.labelled._dictionary import LABELLED, NO_DICTIONARY, Dictionary
 from shoal.table.storage.labelled._limits import check_columns
 from shoal.table.suggestion._owners import repeating_owners, undeclared_identifiers
@@ -405,6 +405,11 @@ class Table(Helpful):
         found = self._kept[key] = make()
         return found
 
+    def once_beside(self, original: Table, name: str, what: str, make: Callable[[str], T]) -> T:
+        """The result of ``make`` for a column, made once beside the rows of the original."""
+        theirs = original.column(name), self._past.positions, original._past.positions
+        return self._once(lambda: make(name), what, [name], *theirs)
+
     def forget_groupings(self) -> None:
         """Forget all groupings except the classes; they are formed again when needed."""
         known = (*map(self.column, self.roles.quasi_identifiers), self._past.owners)
@@ -558,14 +563,20 @@ class Table(Helpful):
         """How many persons of ``population`` share the quasi-identifiers of each record."""
         names = self.roles.quasi_identifiers
         population = population.owned_like(self)
-        people = counted_in(
-            [self.column(name) for name in names],
-            [population.column(name) for name in names],
-            (self.group(names), population.group(names)),
-            wildcard=missing == "wildcard",
-            persons=population._past.owners.persons,
-        )
+        stacked = self._above(population, names)
+        people = stacked.people(missing == "wildcard", population._past.owners.persons)
         return self.group(names).spread(people)
+
+    def _above(self, other: Table, names: Sequence[str]) -> Stacked:
+        """The classes of this table above those of another one, formed once for both orders."""
+        mine, theirs = map(self.column, names), list(map(other.column, names))
+        turned = other._kept.get(("stacked", *map(weakref.ref, theirs), *map(weakref.ref, mine)))
+        if turned is not None:
+            return turned.turned
+        parts = self.group(names), other.group(names)
+        return self._once(
+            lambda: Stacked.of(map(self.column, names), theirs, *parts), "stacked", names, *theirs
+        )
 
     # -- for releases
 
@@ -602,6 +613,14 @@ class Table(Helpful):
     def coding(self, format: str) -> Coding:
         """How a labelled file of this format codes the released texts and missing values."""
         return coding_of(list(self._columns.values()), self._released_dictionary, format)
+
+    def value_labels(self, column: str) -> dict[str, str]:
+        """The labels of a column's values as texts, as a labelled file gave them."""
+        explained = {why: name for name, why in self._dictionary.reasons.items()}
+        if column in explained:
+            there, why = self.column(column), self._dictionary.of(explained[column]).reasons
+            return {text: why[text] for text in there.codes.texts if text in why}
+        return labels_of_texts(self.column(column), self._released_dictionary.of(column))
 
     @property
     def _released_dictionary(self) -> Dictionary:
@@ -698,6 +717,23 @@ class Table(Helpful):
     def with_sampling(self, sampling: Sampling | None) -> Table:
         """The same table with another record of the rows before sampling."""
         return self._recorded(sampling=sampling)
+
+    def ranked(self, names: Sequence[str]) -> Table:
+        """The same rows and classes by some columns, with ranks instead of values."""
+        ranks = {}
+        for name in names:
+            codes = self.codes(name)
+            levels = ranks_below(name, len(codes.levels)).levels
+            ranks[name] = Column(replace(codes, levels=levels))
+        return self._derive(
+            columns=ranks,
+            origin=Origin("polars", {name: column.dtype for name, column in ranks.items()}),
+            roles=Roles(quasi_identifiers=names),
+            past=replace(self._past, exchanges=(), sampling=None, owners=Owners()),
+            manner=None,
+            dictionary=NO_DICTIONARY,
+            kept=self._groupings(ranks),
+        )
 
     def owned_by(self, persons: Integers | None, households: Integers | None = None) -> Table:
         """The same rows with the recorded person and household of each."""
@@ -824,19 +860,29 @@ class Table(Helpful):
         """The existing groupings for columns with the same cells, possibly in another order."""
         if self.times is not None:
             return {}
-        now = {id(column): columns[name] for name, column in self._columns.items()}
+        now = {id(self._columns[name]): column for name, column in columns.items()}
         kept: dict[Any, Any] = {}
         for (what, *refs), classes in self._kept.items():
-            if what == "group" and all(id(ref()) in now for ref in refs):
+            if what == "group" and refs and all(id(ref()) in now for ref in refs):
                 key = (what, *(weakref.ref(now[id(ref())]) for ref in refs))
                 kept[key] = classes if order is None else classes.at(order)
         return kept
+
+    def _beside(self, table: Table) -> dict[Any, Any]:
+        """What is known of columns beside originals, for a table of the same rows."""
+        mine = {id(self._columns[name]): column for name, column in table._columns.items()}
+        own, new = weakref.ref(self._past.positions), weakref.ref(table._past.positions)
+        return {
+            (what, weakref.ref(mine[id(refs[0]())]), refs[1], new, refs[3]): found
+            for (what, *refs), found in self._kept.items()
+            if what == "changed" and id(refs[0]()) in mine and refs[2] == own
+        }
 
     def _with_columns(self, changed: Iterable[Column], origin: Origin | None = None) -> Table:
         """The table with new cells in some columns; a record of sampling may become invalid."""
         new = {column.name: column.counting(self.times) for column in changed}
         table = self._derive(columns={**self._columns, **new}, origin=origin or self._origin)
-        on_record = () if self.sampling is None else self.sampling.codes
+        on_record = () if self.sampling is None else self.sampling.whole.columns
         if any(
             name in on_record
             and (
@@ -950,6 +996,8 @@ class Table(Helpful):
         """The rows in another order."""
         table = self._at(order)
         table._kept.update(self._groupings(table._columns, np.asarray(order)))
+        if len(order) == len(self) and (np.bincount(order) == 1).all():
+            table._kept.update(self._beside(table))
         return table
 
     def scrubbed(self) -> Table:
@@ -958,7 +1006,9 @@ class Table(Helpful):
             name: column.scrubbed().counting(self.times) for name, column in self._columns.items()
         }
         kept = self._groupings(columns)
-        return self._derive(columns=columns, origin=self._origin.reduced(columns), kept=kept)
+        table = self._derive(columns=columns, origin=self._origin.reduced(columns), kept=kept)
+        kept.update(self._beside(table))
+        return table
 
     def with_cells_of(self, sources: Mapping[str, Integers]) -> Table:
         """The table with cells of other rows in the named columns; -1 makes a cell missing."""

@@ -14,14 +14,7 @@ from shoal.errors import InputError, columns_that, did_you_mean
 from shoal.measurement import Measurement
 from shoal.parameters import ColumnNames
 from shoal.randomness import SecretStream
-from shoal.table import (
-    NUMBERS,
-    QUANTITIES,
-    Table,
-    scale_name,
-    stacked_numbers,
-    to_one_scale,
-)
+from shoal.table import NUMBERS, QUANTITIES, Table, scale_name, stacked_numbers, to_one_scale
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]

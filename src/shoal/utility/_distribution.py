@@ -90,7 +90,8 @@ def _binned(original: Table, masked: Table, name: str) -> tuple[Floats, Floats] 
         return None
     # quantiles: a single outlier would stretch bins of equal width over all other values
     if original.times is None:
-        edges = np.unique(np.quantile(_of_records(before), np.arange(1, BINS) / BINS))
+        ascending = np.sort(_of_records(before))  # faster than what numpy does for many quantiles
+        edges = np.unique(np.quantile(ascending, np.arange(1, BINS) / BINS))
     else:
         edges = np.unique(_counted_quantiles(before))
     return _counts(before, edges, original.records), _counts(after, edges, masked.records)

@@ -132,9 +132,11 @@ def _widths(before: Column, after: Column, outcomes: Outcomes) -> Floats:
         held = np.bincount(outcomes.labels[present], minlength=labels.count)
         return np.maximum(held[: len(labels.levels)] - 1, 0) / max(1, len(values.levels) - 1)
     low, high = np.nanmin(at), np.nanmax(at)
-    domain = after.domain(before.kind)
-    ends = domain.whole_ends if before.kind == "integer" else domain.ends
-    if before.kind not in NUMBERS or ends is None:
+    ends = None
+    if before.kind in NUMBERS:
+        domain = after.domain(before.kind)
+        ends = domain.whole_ends if before.kind == "integer" else domain.ends
+    if ends is None:
         members = ends_of_members(
             outcomes.labels[present], at[outcomes.values[present]], labels.count
         )

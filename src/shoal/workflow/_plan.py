@@ -22,7 +22,7 @@ from shoal.errors import (
     quoted,
 )
 from shoal.hints import Helpful, check_path, instead
-from shoal.masking import Masker, Progress, Pseudonymize, Secrets, discover_maskers
+from shoal.masking import Masker, Progress, Pseudonymize, Secrets, ShiftDates, discover_maskers
 from shoal.models import PrivacyModel, discover_models
 from shoal.parameters import parameters_of
 from shoal.table import ReadOptions, Roles, Table, as_roles, check_table
@@ -160,12 +160,12 @@ class Plan(Helpful):
         engine: EngineSettings | None = None,
         release: AboutRelease | Mapping[str, Any] | None = None,
     ) -> None:
-        if isinstance(require, Mapping):
-            raise PlanError(
-                "'require' of a plan is a list; got a dict. Write require=[sh.KAnonymity(5)], or "
-                "use sh.Plan.from_dict."
-            )
         for part, given in (("steps", steps), ("require", require)):
+            if isinstance(given, Mapping):
+                raise PlanError(
+                    f"'{part}' of a plan is a list; got a dict. Write {part}=[...], or use "
+                    "sh.Plan.from_dict."
+                )
             if isinstance(given, str) or not isinstance(given, Iterable):
                 raise PlanError(
                     f"'{part}' of a plan must be a list; got {called(given)}. Write {part}=[...]."
@@ -459,9 +459,9 @@ def in_toml(value: Any) -> str:
     return str(tomlkit.item(value).as_string())
 
 
-def read_toml(path: str | os.PathLike[str], called: str, remedy: str = "") -> dict[str, Any]:
+def read_toml(path: str | os.PathLike[str], called: str) -> dict[str, Any]:
     """The content of a TOML file; errors use the given name for it."""
-    return _parsed(read_text(path, called, remedy), called)
+    return _parsed(read_text(path, called), called)
 
 
 def read_text(path: str | os.PathLike[str], called: str, remedy: str = "") -> str:
@@ -488,8 +488,17 @@ def _parsed(text: str, called: str) -> dict[str, Any]:
 
 def pseudonymized_by(steps: Iterable[Any]) -> set[str]:
     """The columns that steps made pseudonyms of, by what is on record of the steps."""
+    return _touched_by(Pseudonymize.method, steps)
+
+
+def shifted_by(steps: Iterable[Any]) -> set[str]:
+    """The columns whose dates were shifted, by what is on record of the steps."""
+    return _touched_by(ShiftDates.method, steps)
+
+
+def _touched_by(method: str, steps: Iterable[Any]) -> set[str]:
     told = [one if isinstance(one, Mapping) else one.to_dict() for one in steps]
-    return {n for one in told if one["method"] == Pseudonymize.method for n in one["columns"]}
+    return {n for one in told if one["method"] == method for n in one["columns"]}
 
 
 def in_released_domain(records: Iterable[StepRecord], people: Table) -> Table:

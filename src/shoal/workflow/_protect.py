@@ -29,7 +29,7 @@ from shoal.table import Formulas, Manner, Roles, Table, role_word
 from shoal.workflow._assess import assess_release, check_assessable
 from shoal.workflow._assessment import Assessment
 from shoal.workflow._leaks import Swapping, refutes
-from shoal.workflow._plan import Plan, StepRecord, in_released_domain, pseudonymized_by
+from shoal.workflow._plan import Plan, StepRecord, in_released_domain, pseudonymized_by, shifted_by
 from shoal.workflow._require import (
     Claim,
     discover_all_measures,
@@ -254,6 +254,7 @@ def protect(table: Table, plan: Plan, *, progress: Progress | None = None) -> Re
             UnprotectedColumnWarning,
             stacklevel=2,
         )
+    shifted = shifted_by(records)
     _warn_about_columns_left_in_place(masked, touched)
     if not plan.keep_order:
         stream = SecretStream.from_state(None).derive("row-order")
@@ -280,9 +281,13 @@ def protect(table: Table, plan: Plan, *, progress: Progress | None = None) -> Re
         after=after,
         class_sizes=class_size_profile(table, masked),
         columns=tuple(
-            replace(profile, left=told.get(profile.name, ""))
-            for told in [what_is_left(table, masked, public=True)]
-            for profile in column_profiles(table, masked)
+            replace(
+                profile,
+                left=told.get(profile.name, ""),
+                label=masked.dictionary.labels.get(profile.name, ""),
+            )
+            for told in [what_is_left(table, masked, shifted=shifted, public=True)]
+            for profile in column_profiles(table, masked, shifted=shifted)
         ),
         removed_identifiers=tuple(n for n in table.roles.naming if n not in named),
         rows_before=len(table),
@@ -294,7 +299,7 @@ def protect(table: Table, plan: Plan, *, progress: Progress | None = None) -> Re
             course=masked.course.to_dict(),
             **({} if table.manner is None else {"read": table.manner.options.to_dict()}),
         ),
-        left=what_is_left(table, masked),
+        left=what_is_left(table, masked, shifted=shifted),
         attacks=attacks_for_pages(masked, table, plan.release),
         manner=table.manner,
         dropped=table.roles.drop,

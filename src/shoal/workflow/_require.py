@@ -188,6 +188,12 @@ class Claim:
         return key_of(self.requirement)
 
     @property
+    def title(self) -> str:
+        """The key, and the column that it is about if that is one of several."""
+        column = getattr(self.requirement, "column", None)
+        return self.key if column is None else f"{self.key} of {column}"
+
+    @property
     def needs_original(self) -> bool:
         return isinstance(self.requirement, Limit) and self.requirement.info.needs_original
 

@@ -17,6 +17,7 @@ CITIES = "city;region\nKiel;North\nBremen;North\nUlm;South\nPassau;South\nGraz;S
 STEPS = {
     "losses": 'k = 4\nloss = "entropy-monotonic"\nsuppression_limit = 0.1',
     "another loss": 'k = 4\nloss = "kl-divergence"',
+    "weights": "k = 4\nweights = { age = 3, city = 0.5 }",
     "kept, with sensitive values": (
         'k = 9\nsuppression_limit = 0.5\nsuppressed = "kept"\nkeep_sensitive = true'
     ),
@@ -122,6 +123,9 @@ def test_a_value_that_a_hierarchy_lacks_is_counted_and_not_named(shoal, folder):
         ('k = 4\nalgorithm = "local"\nsuppression_limit = 0.1', 2, "'full-domain'"),
         ("k = 4\nlevels = { age = 9, city = 1, grade = 1 }", 2, "levels 0 to 4"),
         ("k = 4\nlevels = { age = 1 }", 2, "missing: 'city'"),
+        ("k = 4\nweights = { age = 0 }", 2, "0 for 'age'"),
+        ("k = 4\nweights = { aeg = 2 }", 2, "'aeg'"),
+        ('k = 4\nloss = "discernibility"\nweights = { age = 2 }', 2, "counts classes"),
         ("models = { l_diversity = 9 }", 1, ""),
         ('algorithm = "local"\nmodels = { t_closeness = 0 }', 1, "othing"),
         ('algorithm = "mondrian"\nmodels = { t_closeness = 0 }', 1, "t-closeness require"),

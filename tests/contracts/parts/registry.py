@@ -23,9 +23,11 @@ from hypothesis import strategies as st
 
 from shoal import Hierarchy, Roles, Table
 from shoal.errors import ShoalWarning
+from shoal.kernels.lattice.loss_names import OF_CLASSES
 from shoal.masking import Masker, discover_maskers
 from shoal.masking.generalization._hierarchies import Hierarchies
 from shoal.masking.grouping._group_models import PrivacyModels
+from shoal.masking.suppression._key_sets import KeySets
 from shoal.models import KAnonymity, LDiversity, PrivacyModel
 from shoal.parameters import (
     ByColumn,
@@ -254,6 +256,8 @@ MASKERS: list[MaskerExample] = [
         over_records=True,
         refuses={"one row": "one record cannot be in a class of two"},
     ),
+    MaskerExample("suppress", {"k": 2}, refuses=_TOO_FEW),
+    MaskerExample("suppress", {"k": 2, "missing": "wildcard"}, refuses=_TOO_FEW),
     MaskerExample("swap", {"k": 2}, moves_missing="cells travel", refuses=_TOO_FEW),
     MaskerExample(
         "swap",
@@ -283,14 +287,18 @@ FIRST_BY_PLACE: dict[str, Any] = {
 
 #: Only one of these parameters is given at a time.
 EXCLUSIVE: dict[str, tuple[str, ...]] = {
-    "suppress": ("max_distinct", "min_count", "min_class_size", "where"),
+    "suppress": ("max_distinct", "min_count", "min_class_size", "where", "k"),
 }
 
 
 #: Parameters that have a meaning only beside another one.
 ONLY_WITH: dict[tuple[str, str], tuple[str, ...]] = {
     ("suppress", "target"): ("where",),
-    ("suppress", "columns"): ("max_distinct", "min_count", "where"),
+    ("suppress", "columns"): ("max_distinct", "min_count", "where", "k"),
+    **dict.fromkeys(
+        (("suppress", name) for name in ("importance", "combinations", "missing", "models")),
+        ("k",),
+    ),
 }
 
 
@@ -300,6 +308,8 @@ def _suppression(given: dict[str, Any]) -> dict[str, Any]:
         given.pop("columns", None)
     if "min_class_size" not in given or not given.get("whole", True):
         given.pop("of", None)
+    if given.get("missing") == "wildcard" or "combinations" in given:
+        given.pop("models", None)
     return given
 
 
@@ -315,6 +325,8 @@ def _generalization(given: dict[str, Any]) -> dict[str, Any]:
     ):
         if algorithm != owner:
             given.pop(name, None)
+    if given.get("loss") in OF_CLASSES:
+        given.pop("weights", None)
     return given if {"k", "models"} & set(given) else {"k": 2, **given}
 
 
@@ -381,6 +393,12 @@ def values_of(constraint: Constraint) -> st.SearchStrategy[Any]:
             return st.dictionaries(st.text(min_size=1), kinds, min_size=1, max_size=3)
         case ByColumn(each=each):
             return st.dictionaries(st.text(min_size=1), values_of(each), min_size=1, max_size=3)
+        case KeySets():
+            names = st.lists(st.text(min_size=1), min_size=1, max_size=3, unique=True)
+            sizes, k = st.integers(1, 9), st.integers(2, 99)
+            tables = st.fixed_dictionaries({"columns": names}, optional={"k": k})
+            tables |= st.fixed_dictionaries({"size": sizes}, optional={"k": k})
+            return st.lists(names | sizes | tables, min_size=1, max_size=3)
         case PrivacyModels():
             models = st.builds(KAnonymity, st.integers(2, 99))
             return models | st.lists(models, min_size=1, max_size=3)

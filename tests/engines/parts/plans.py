@@ -35,7 +35,11 @@ PLANS = {
             "full-domain", k=60, suppression_limit=0.3, suppressed="kept", hierarchies=LEVELS
         ),
     ),
+    "weighted levels": plan_of(
+        sh.Generalize("full-domain", k=5, weights={"Wohn ort": 9}, hierarchies=LEVELS),
+    ),
     "mondrian": plan_of(sh.Generalize("mondrian", k=10), require=[sh.KAnonymity(10)]),
+    "weighted boxes": plan_of(sh.Generalize("mondrian", k=10, weights={"alter": 0.1})),
     "small classes": plan_of(sh.Suppress(min_class_size=3), require=[sh.KAnonymity(3)]),
     "by values": plan_of(
         sh.Suppress(where="wage > 5000", columns=["wage"]),

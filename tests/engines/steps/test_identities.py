@@ -74,6 +74,9 @@ def test_a_key_file_gives_what_it_gives_in_memory(engine: EngineKind, tmp_path: 
     assert one.select(names).sort(names).equals(other.select(names).sort(names))
     assert there.removed_identifiers == here.removed_identifiers == ()
     assert there.masked.roles == here.masked.roles
+    assert there.left == here.left
+    moved = [one for each in (here, there) for one in each.columns if one.name == "came"]
+    assert {bar.before for one in moved for bar in one.bars} == {None}  # when it was is secret
     folder = there.save(tmp_path / "release")
     found = sh.verify(folder)
     assert found.holds

@@ -13,13 +13,13 @@ from shoal.kernels.conditions import DISTINCT, EQUAL, Conditions, holds, only_si
 # -- the slow way
 
 
-def reference(codes, counts, secrets, attributes, conditions, relaxed=False):
+def reference(codes, counts, secrets, attributes, conditions, relaxed=False, weights=None):
     """The parts in the order of the cuts, as sets of rows."""
     parts = []
     waiting = [list(range(len(codes)))]
     while waiting:
         rows = waiting.pop()
-        halves = cut(rows, codes, counts, secrets, attributes, conditions, relaxed)
+        halves = cut(rows, codes, counts, secrets, attributes, conditions, relaxed, weights)
         if halves is None:
             parts.append(frozenset(rows))
         else:
@@ -27,8 +27,9 @@ def reference(codes, counts, secrets, attributes, conditions, relaxed=False):
     return parts
 
 
-def cut(rows, codes, counts, secrets, attributes, conditions, relaxed):
+def cut(rows, codes, counts, secrets, attributes, conditions, relaxed, weights):
     widths = [width(attribute, codes[rows, j]) for j, attribute in enumerate(attributes)]
+    widths = widths if weights is None else [w * by for w, by in zip(widths, weights, strict=True)]
     for j in sorted(range(len(attributes)), key=lambda j: (-widths[j], j)):
         if widths[j] <= 0:
             return None
@@ -138,8 +139,9 @@ def parts_of(boxes, rows):
     rows=st.integers(1, 120),
     k=st.integers(1, 9),
     kind=st.sampled_from([None, DISTINCT, EQUAL]),
+    weights=st.sampled_from([None, [0.5, 0.5, 2.0], [2.0, 0.5, 0.5]]),
 )
-def test_equal_to_the_recursion(seed, rows, k, kind):
+def test_equal_to_the_recursion(seed, rows, k, kind, weights):
     rng = np.random.default_rng(seed)
     sizes = rng.integers(1, 5, rng.integers(1, 4)).tolist()
     attributes = [
@@ -157,9 +159,10 @@ def test_equal_to_the_recursion(seed, rows, k, kind):
     )
     if kind is None:
         secrets = secrets[:0]
-    boxes = MondrianBoxes(codes, counts, counts, secrets, attributes, conditions)
+    given = None if weights is None else np.array(weights)
+    boxes = MondrianBoxes(codes, counts, counts, secrets, attributes, conditions, weights=given)
     parts = parts_of(boxes, rows)
-    assert parts == reference(codes, counts, secrets, attributes, conditions)
+    assert parts == reference(codes, counts, secrets, attributes, conditions, weights=weights)
     for part, low, high in zip(parts, boxes.lows, boxes.highs, strict=True):
         assert codes[list(part)].min(axis=0).tolist() == low.tolist()
         assert codes[list(part)].max(axis=0).tolist() == high.tolist()

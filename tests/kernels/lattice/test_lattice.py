@@ -56,6 +56,7 @@ class Problem(NamedTuple):
     maps: list[Any]
     leaves: list[Any]
     conditions: Conditions
+    weights: Any = None  # 1 on average
 
 
 def hierarchy(random: np.random.Generator, values: int, height: int, root: bool) -> Any:
@@ -105,6 +106,14 @@ def problem(seed: int, kinds: tuple[int, ...], smallest: int, population: bool =
     return Problem(everyone[:rows], people, sensitive, maps, leaves, conditions)
 
 
+def weighted(given: Problem, seed: int) -> Problem:
+    """The problem with some weights of its attributes, one of them far from the others."""
+    random = np.random.default_rng(seed)
+    weights = random.integers(1, 5, len(given.maps)).astype(float)
+    weights[random.integers(len(weights))] *= random.choice([1.0, 1e-3, 50.0])
+    return given._replace(weights=weights / weights.mean())
+
+
 def base_of(given: Problem) -> Base:
     both = np.concatenate([given.records, given.people])
     tuples, inverse = np.unique(both, axis=0, return_inverse=True)
@@ -127,7 +136,8 @@ def loss_of(name: str, given: Problem, levels: Any, labels: Any, kept: Any) -> f
     """The definitions, record by record."""
     rows, q = given.records.shape
     lost = rows - int(kept.sum())
-    domains = [m.shape[1] for m in given.maps]
+    domains = np.array([m.shape[1] for m in given.maps])
+    weights = np.ones(q) if given.weights is None else given.weights
     under = np.array(
         [le[level][c] for le, level, c in zip(given.leaves, levels, given.records.T, strict=True)]
     )
@@ -137,14 +147,14 @@ def loss_of(name: str, given: Problem, levels: Any, labels: Any, kept: Any) -> f
         for j, domain in enumerate(domains):
             if domain > 1:
                 share = (np.where(kept, under[j], domain).sum() - rows) / (rows * domain - rows)
-                total += math.log1p(math.floor(share * 1e10) / 1e10)
+                total += weights[j] * math.log1p(math.floor(share * 1e10) / 1e10)
         return math.exp(total / q) - 1
     if name == "precision":
         steps = [
             level / (len(m) - 1) if len(m) > 1 else 0.0
             for level, m in zip(levels, given.maps, strict=True)
         ]
-        return float(np.mean(np.where(kept, np.mean(steps), 1.0)))
+        return float(np.mean(np.where(kept, np.average(steps, weights=weights), 1.0)))
     if name == "discernibility":
         return float(np.where(kept, sizes, rows).sum())
     if name == "discernibility-monotonic":
@@ -156,18 +166,21 @@ def loss_of(name: str, given: Problem, levels: Any, labels: Any, kept: Any) -> f
         for j in range(q):
             value = given.records[:, j]
             code = given.maps[j][levels[j]][value]
-            total += np.log2(np.bincount(code)[code] / np.bincount(value)[value]).sum()
+            bits = np.log2(np.bincount(code)[code] / np.bincount(value)[value]).sum()
             if name == "entropy" and lost:
                 gone = code[~kept]
-                total -= np.log2(np.bincount(gone)[gone] / lost).sum()
+                bits -= np.log2(np.bincount(gone)[gone] / lost).sum()
+            total += weights[j] * bits
         return float(total)
-    stands_for = np.where(kept, under.prod(axis=0), float(np.prod(domains)))
+    everything = float((domains**weights).prod())
+    stands_for = np.where(kept, (under ** weights[:, None]).prod(axis=0), everything)
     if name == "ambiguity":
         return float(stands_for.mean())
     same = np.unique(given.records, axis=0, return_inverse=True)[1].ravel()
     original = np.bincount(same)[same] / rows
-    released = np.where(kept, sizes, lost) / rows / stands_for
-    return float(np.log2(original / released).mean())
+    released = np.where(kept, sizes, lost) / rows
+    bits = np.log2(original / released) * weights.min() + np.log2(stands_for)
+    return float(bits.mean())
 
 
 def brute_force(given: Problem, limit: int, loss: str, check: Any) -> list[Any]:
@@ -202,7 +215,7 @@ def search_for(given: Problem, limit: int, loss: str, **options: Any) -> FullDom
     domains = [float(m.shape[1]) for m in given.maps]
     search = FullDomainSearch(
         base_of(given), given.maps, given.leaves, domains, given.conditions, limit=limit,
-        loss=loss, **options,
+        loss=loss, weights=given.weights, **options,
     )  # fmt: skip
     while search.advance() < 1:
         pass
@@ -245,6 +258,33 @@ def test_every_loss_and_condition_agrees_with_the_whole_lattice(
     agrees(given, int(share * len(given.records)), loss)
 
 
+@settings(max_examples=250)
+@given(
+    st.integers(0, 10**6),
+    st.sampled_from([(), (ENTROPY,), (DISTINCT,), (EQUAL,)]),
+    st.sampled_from([0.0, 0.1, 0.3, 1.0]),
+    st.sampled_from(LOSSES),
+    st.booleans(),
+)
+def test_with_weights_every_loss_agrees_with_the_whole_lattice(
+    seed: int, kinds: tuple[int, ...], share: float, loss: str, anytime: bool
+) -> None:
+    """Every bound must hold: one that is too high would skip the best node."""
+    given = weighted(problem(seed, kinds, 3), seed)
+    options = {"max_nodes": 0, "seconds": 60.0} if anytime else {}
+    agrees(given, int(share * len(given.records)), loss, **options)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_equal_weights_are_no_weights(loss: str) -> None:
+    for seed in range(12):
+        given = problem(seed, (), 3)
+        ones = given._replace(weights=np.ones(len(given.maps)))
+        plain, same = (search_for(each, 3, loss) for each in (given, ones))
+        assert (plain.levels, plain.loss) == (same.levels, same.loss)
+        assert plain.nodes.tobytes() == same.nodes.tobytes()
+
+
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("limit", [0, 4])
 def test_a_check_of_the_released_sizes(loss: str, limit: int) -> None:
@@ -267,9 +307,11 @@ def test_the_anytime_search_proves_what_it_has_time_for(
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_out_of_time_the_bound_is_below_the_best_node(loss: str) -> None:
+@pytest.mark.parametrize("has_weights", [False, True])
+def test_out_of_time_the_bound_is_below_the_best_node(loss: str, has_weights: bool) -> None:
     for seed in range(12):
         given = problem(seed, (DISTINCT,), 2)
+        given = weighted(given, seed) if has_weights else given
         nodes = brute_force(given, 3, loss, None)
         search = search_for(given, 3, loss, max_nodes=0, seconds=0.0)
         assert not search.optimal or search.levels == (nodes[0][2] if nodes else None)

@@ -24,7 +24,9 @@ from shoal.kernels.lattice.searches import (
 )
 
 
-def lattice_of(seed: int, kinds: tuple[int, ...], limit: int, loss: str = "loss") -> Lattice:
+def lattice_of(
+    seed: int, kinds: tuple[int, ...], limit: int, loss: str = "loss", heaviest: float = 1.0
+) -> Lattice:
     """Up to four attributes whose levels join two or three codes each, and a sensitive one."""
     random = np.random.default_rng(seed)
     attributes, rows = int(random.integers(2, 5)), int(random.integers(5, 60))
@@ -50,7 +52,10 @@ def lattice_of(seed: int, kinds: tuple[int, ...], limit: int, loss: str = "loss"
         shares=np.bincount(sensitive, minlength=3)[None] / rows,
         values=np.array([3]),
     )
-    return Lattice(base, maps, leaves, values.astype(float), conditions, limit, loss, None)
+    weights = np.append(np.ones(attributes - 1), heaviest)
+    weights /= weights.mean()
+    domains = values.astype(float)
+    return Lattice(base, maps, leaves, domains, conditions, limit, loss, None, weights)
 
 
 def all_nodes(lattice: Lattice) -> Any:
@@ -59,10 +64,11 @@ def all_nodes(lattice: Lattice) -> Any:
 
 
 @pytest.mark.parametrize("loss", ["loss", "precision"])
-def test_how_many_records_a_node_can_suppress_at_a_cost(loss: str) -> None:
+@pytest.mark.parametrize("heaviest", [1.0, 7.0])
+def test_how_many_records_a_node_can_suppress_at_a_cost(loss: str, heaviest: float) -> None:
     decided = 0
     for seed in range(20):
-        lattice = lattice_of(seed, (), 0, loss)
+        lattice = lattice_of(seed, (), 0, loss, heaviest)
         nodes, records = all_nodes(lattice), lattice.loss.records
         for cost in (0.0, 0.1, 0.3, 0.7):
             most = lattice.loss.most_suppressed(nodes, cost, records)

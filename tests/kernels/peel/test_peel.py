@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,6 +13,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numba.core.event import end_event, start_event
 
 from shoal.kernels.conditions import (
     DISCLOSURE,
@@ -102,8 +104,9 @@ def peel(base: Base, maps: Any, conditions: Conditions, **options: Any) -> PeelL
     return peeling
 
 
-def check(peeling: Any, base: Base, maps: Any, conditions: Conditions) -> None:
+def check(peeling: Any, base: Base, maps: Any, conditions: Conditions, weights: Any = None) -> None:
     """The released cells alone: who looks alike, and what they cost."""
+    weights = np.ones(len(maps)) if weights is None else weights
     paired = len(conditions.kinds) > 0
     tuples = base.tuples[base.pair_tuple] if paired else base.tuples
     counts = base.pair_counts if paired else base.counts
@@ -116,7 +119,7 @@ def check(peeling: Any, base: Base, maps: Any, conditions: Conditions) -> None:
             level = peeling.levels[label, j]
             code = steps[level, values[j]]
             under = int((steps[level] == code).sum())
-            paid += count * (under - 1) / max(1, steps.shape[1] - 1)
+            paid += weights[j] * count * (under - 1) / max(1, steps.shape[1] - 1)
             cells.append((int(level), int(code)))
         released.append(tuple(cells))
     for cells in set(released):
@@ -155,13 +158,14 @@ def test_every_released_class_holds(seed: int, kinds: tuple[int, ...], smallest:
         assert refined.loss <= plain.loss + 1e-12
 
 
-def walked(records: Any, maps: Any, smallest: int) -> list[int]:
+def walked(records: Any, maps: Any, smallest: int, weights: Any) -> list[int]:
     """The node at which each record is finished, from the definition; -1 where it is not."""
     leaves = leaves_of(maps)
     nodes = []
     for node in np.ndindex(*(len(steps) for steps in maps)):
         costs = [
             ((leaves[j][level][records[:, j]] - 1) / max(1, maps[j].shape[1] - 1)).mean()
+            * weights[j]
             for j, level in enumerate(node)
         ]
         nodes.append((float(f"{sum(costs):.10e}"), node))
@@ -179,19 +183,23 @@ def walked(records: Any, maps: Any, smallest: int) -> list[int]:
     return finished
 
 
-def test_classes_are_finished_in_order_of_cost(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("spread", [0.0, 1.0])
+def test_classes_are_finished_in_order_of_cost(
+    monkeypatch: pytest.MonkeyPatch, spread: float
+) -> None:
     """Without ties between nodes, the peeling is the walk as it is written down."""
-    monkeypatch.setattr(_peel, "NODES", 3)
     monkeypatch.setattr(_peel, "NODES", 3)
     compared = 0
     for seed in range(60):
         records, sensitive, maps, conditions = problem(seed, (), 4)
-        costs = walked(records, maps, 4)
+        weights = np.exp(spread * np.random.default_rng(seed).normal(size=len(maps)))
+        weights /= weights.mean()
+        costs = walked(records, maps, 4, weights)
         if min(costs) < 0:
             continue  # some are left over, and join others
         base = base_of(records, sensitive)
-        peeling = peel(base, maps, conditions, seconds=0.0)
-        check(peeling, base, maps, conditions)
+        peeling = peel(base, maps, conditions, weights=weights, seconds=0.0)
+        check(peeling, base, maps, conditions, weights)
         inverse = np.unique(records, axis=0, return_inverse=True)[1].ravel()
         classes = peeling.labels[inverse]
         for label in range(len(peeling.levels)):
@@ -247,6 +255,49 @@ def test_refining_dissolves_and_moves() -> None:
         losses = [peel(base, maps, conditions, seconds=s).loss for s in (0.0, 60.0)]
         better += losses[1] < losses[0] - 1e-9
     assert better > 5
+
+
+def test_a_weight_saves_detail_in_its_attribute() -> None:
+    finer = coarser = 0
+    for seed in range(40):
+        records, sensitive, maps, conditions = problem(seed, (), 3)
+        base, weights = base_of(records, sensitive), np.ones(len(maps))
+        weights[0] = 9.0
+        weights /= weights.mean()
+        paid = []
+        for by in (None, weights):
+            peeling = peel(base, maps, conditions, weights=by, seconds=60.0)
+            check(peeling, base, maps, conditions, by)
+            level = peeling.levels[peeling.labels, 0]
+            paid.append(base.counts @ (leaves_of(maps)[0][level, base.tuples[:, 0]] - 1))
+        finer += paid[1] < paid[0]
+        coarser += paid[1] > paid[0]
+    assert finer > 10
+    assert coarser < 3  # local recoding finds no optimum
+
+
+def test_compiling_takes_no_time_from_refining(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise the first run on a machine gives a coarser release than the next ones."""
+    done = []
+    dissolve, move = _peel.dissolve_costly, _peel.move_members
+
+    def compiled_first(*given: Any) -> Any:
+        if not done:
+            start_event("numba:compile", {"dispatcher": _peel.peel})
+            time.sleep(1.2)
+            end_event("numba:compile", {"dispatcher": _peel.peel})
+        done.append("dissolve")
+        return dissolve(*given)
+
+    def moved(*given: Any) -> Any:
+        done.append("move")
+        return move(*given)
+
+    monkeypatch.setattr(_peel, "dissolve_costly", compiled_first)
+    monkeypatch.setattr(_peel, "move_members", moved)
+    records, sensitive, maps, conditions = problem(5, (), 5)
+    peel(base_of(records, sensitive), maps, conditions, seconds=1.0)
+    assert "move" in done
 
 
 def test_few_nodes_are_enough_for_an_answer() -> None:

@@ -271,6 +271,18 @@ def test_a_key_file_draws_no_other_shift(key):
         shifted(table, key_file=key, days=3_000)
 
 
+def test_the_public_half_does_not_say_when_the_true_dates_were():
+    """With that period, whoever was moved beyond it has few possible shifts left."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ShoalWarning)
+        release = protect(stays(), Plan([ShiftDates()]))
+    dates = [profile for profile in release.columns if profile.dates]
+    assert len(dates) == 3
+    assert {bar.before for profile in dates for bar in profile.bars} == {None}
+    assert {profile.left for profile in dates} == {"shifted, and the time between dates kept"}
+    assert "before 0 %" not in release.to_html()
+
+
 # -- what would show the shift
 
 
@@ -295,8 +307,6 @@ def years(table, name, until):
 TABLE = stays(200)
 ADMITTED = TABLE.frame["admitted"]
 DERIVED = {
-    "length of stay": (TABLE.frame["left"] - ADMITTED).dt.total_days(),
-    "both days counted": (TABLE.frame["left"] - ADMITTED).dt.total_days() + 1,
     "age at admission": pl.Series(
         [int((a - b).days / YEAR) for a, b in zip(ADMITTED, TABLE.frame["born"], strict=True)]
     ),
@@ -322,6 +332,9 @@ DERIVED = {
     "number of a case": ADMITTED.rank("ordinal").cast(pl.Int64) * 3 + 1_000,
 }
 UNRELATED = {
+    # every shift keeps these, so they say nothing about it
+    "length of stay": (TABLE.frame["left"] - ADMITTED).dt.total_days(),
+    "both days counted": (TABLE.frame["left"] - ADMITTED).dt.total_days() + 1,
     "wage": pl.Series(numbers("wage", len(TABLE), 5_000)),
     "score": pl.Series(numbers("score", len(TABLE), 12)),
     "a small number": pl.Series(numbers("small", len(TABLE), 4)),
@@ -329,6 +342,7 @@ UNRELATED = {
     "a ward": pl.Series([f"ward {n}" for n in numbers("ward", len(TABLE), 7)]),
     "a fraction": pl.Series([n / 7 for n in numbers("fraction", len(TABLE), 900)]),
     "nearly always the same": pl.Series(["x"] * (len(TABLE) - 3) + list("abc")),
+    "the largest numbers": pl.Series([(-1) ** n * 1.7e308 for n in range(len(TABLE))]),
     "a row number": pl.Series(range(len(TABLE))),
 }
 
@@ -357,12 +371,12 @@ def test_a_column_of_its_own_is_not_named(name):
 
 def test_the_warning_names_columns_and_no_cell():
     table = Table(
-        TABLE.frame.with_columns(los=DERIVED["length of stay"], age=DERIVED["age on a day"]),
+        TABLE.frame.with_columns(then=DERIVED["age at admission"], age=DERIVED["age on a day"]),
         TABLE.roles,
     )
     ((category, text),) = said(table)
     assert category is DisclosureWarning
-    assert "'los' is the days from 'admitted' to 'left'" in text
+    assert "'then' is the years from 'born' to 'admitted'" in text
     assert "'age' is the years since 'born'" in text
     assert not any(str(year) in text for year in range(1935, 2025))
 

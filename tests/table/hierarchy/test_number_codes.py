@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 
 import polars as pl
@@ -9,7 +10,8 @@ import pytest
 
 import shoal as sh
 from shoal.errors import CodesWarning, ShoalWarning
-from shoal.table import codes_in
+from shoal.table import Dictionary, codes_in
+from shoal.table.storage.labelled._dictionary import Facts
 
 ZIPS = [1067, 1069, 1097, 10115, 10117, 20140, 20144, 80331, 80333, 99084]
 
@@ -47,6 +49,20 @@ def test_no_search_takes_them_as_quantities(algorithm, kind, tmp_path):
 def test_a_classification_lost_zeros_if_the_others_show_it():
     isco = [110, 210, 310, 1111, 1112, 1120, 2111, 2112, 3111, 7115]
     assert codes_in(table("isco08", isco), "isco08").pad == 4
+
+
+@pytest.mark.parametrize(
+    ("name", "codes", "digits"),
+    [
+        ("AGS", [1001000, 1002000, 9162000, 9163000, 14612000, 11000000], 8),
+        ("county_fips", [1001, 1003, 4013, 6037, 36061, 48201], 5),
+    ],
+)
+def test_codes_of_places_begin_with_the_number_of_a_state(name, codes, digits):
+    """Otherwise 1 of Schleswig-Holstein would be joined with 11 of Berlin."""
+    one = table(name, codes)
+    assert codes_in(one, name).pad == digits
+    assert codes_in(one, name).doubt is None
 
 
 def test_coarser_codes_among_finer_ones_are_in_doubt():
@@ -95,3 +111,58 @@ def test_a_given_hierarchy_is_not_questioned():
 def test_a_first_plan_states_the_prefixes():
     plan = sh.suggest_plan(table("zip", ZIPS)).plan
     assert plan.steps[0].hierarchies["zip"].to_plan() == {"prefixes": [4, 3], "pad": 5}
+
+
+def labelled(labels, measure="unknown"):
+    """A column of codes with labels, as a file of SPSS has them."""
+    facts = Facts(values=dict(enumerate(labels, 1)), measure=measure)
+    return table("answer", list(range(1, 6)), 9).described(Dictionary("spss", {"answer": facts}))
+
+
+MARITAL = ["single", "married", "divorced", "widowed", "separated"]
+HAPPY = ["very unhappy", "unhappy", "neutral", "happy", "very happy"]
+
+
+def test_codes_whose_labels_have_no_order_are_no_quantities():
+    one = labelled(MARITAL, "nominal")
+    assert codes_in(one, "answer").are_names
+    assert "(other)" in str(sh.Hierarchy.propose(one, "answer").to_plan()["rows"])
+    assert "answer" in sh.suggest_plan(one).plan.steps[0].hierarchies
+    for algorithm in ("mondrian", "local"):
+        texts = sh.Generalize(algorithm, k=5).fit_transform(one).frame["answer"].cast(pl.String)
+        assert {*texts} <= {"1", "2", "3", "4", "5", "(other)", "*"}
+    with pytest.warns(CodesWarning, match="'answer'.*order"):
+        sh.Generalize("mondrian", k=5).fit(labelled(MARITAL))  # the file does not say "nominal"
+
+
+@pytest.mark.parametrize(
+    ("labels", "measure"),
+    [
+        (HAPPY, "unknown"),
+        (HAPPY[::-1], "nominal"),
+        (MARITAL, "ordinal"),
+        (["18-29", "30-39", "40-49", "50-59", "60-69"], "unknown"),
+        (list("12345"), "nominal"),
+        (["not at all"], "unknown"),  # only the end of a scale has a label
+    ],
+)
+def test_codes_whose_labels_have_an_order_are_joined_with_their_neighbours(labels, measure):
+    one = labelled(labels, measure)
+    assert codes_in(one, "answer") is None
+    assert "intervals" in sh.Hierarchy.propose(one, "answer").to_plan()
+
+
+def test_an_order_of_labels_that_is_not_that_of_the_codes_does_not_count():
+    assert codes_in(labelled([*HAPPY[2:], *HAPPY[:2]]), "answer").are_names
+
+
+def test_labels_of_a_metadata_file_say_that_numbers_are_names(tmp_path):
+    rows = "".join(f"{1 + n % 4},{n}\n" for n in range(80))
+    (tmp_path / "a.csv").write_text(f"marital,age\n{rows}", "utf-8")
+    labels = [{"value": n, "label": label} for n, label in enumerate(MARITAL[:4], 1)]
+    fields = [{"name": "marital", "type": "integer", "categories": labels}, {"name": "age"}]
+    package = {"resources": [{"path": "a.csv", "schema": {"fields": fields}}]}
+    (tmp_path / "datapackage.json").write_text(json.dumps(package), "utf-8")
+    one = sh.read(tmp_path / "a.csv")
+    assert codes_in(one, "marital").are_names
+    assert codes_in(one, "age") is None

@@ -186,6 +186,12 @@ def _covered(read, table, masked):
         ["nie", "selten", "manchmal", "häufig", "immer"],
         ["Preschool", "5th-6th", "12th", "HS-grad", "Some-college", "Bachelors", "Doctorate"],
         ["Hauptschule", "Mittlere Reife", "Abitur", "Promotion"],
+        ["1 room", "2 rooms", "3 rooms", "10+ rooms"],
+        ["keine Kinder", "1 Kind", "2 Kinder", "3 Kinder und mehr"],
+        ["none", "1", "2", "3 or more"],
+        ["2023-Q4", "2024-Q1", "2024-Q2", "2024-Q3"],
+        ["none", "one", "two", "three or more"],
+        ["underweight", "normal", "overweight", "obese"],
     ],
 )
 def test_answers_with_an_order_keep_it(scale):

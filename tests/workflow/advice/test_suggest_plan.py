@@ -103,6 +103,13 @@ def test_what_is_left():
         "ill": "unchanged",
         "pay": "changed in 100 % of the records",
     }
+    several = ["2020-02", "2021-05", "2021-Q1", "2020", "2015-2019", "2010s"]
+    for count, words in ((2, "month"), (3, "month to quarter"), (6, "month to decade")):
+        places = np.arange(len(table)) % count
+        mixed = table.with_labels("born", several, places.astype(np.uint8))
+        assert what_is_left(table, mixed)["born"] == words
+    whole = table.with_labels("zip", ["01067", "0106*"], (np.arange(len(table)) % 2).astype("u1"))
+    assert what_is_left(table, whole)["zip"] == "4 to 5 of 5 digits"
     gone = sh.Hierarchy.suppression().generalize(table, "zip", 1).drop(["born"])
     left = what_is_left(table, gone)
     assert (left["zip"], left["born"]) == ("nothing left", "removed")

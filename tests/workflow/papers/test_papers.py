@@ -4,14 +4,26 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import warnings
 from xml.etree import ElementTree
 
 import polars as pl
 import pytest
 from tests.workflow.samples import people, plan
 
-from shoal import Generalize, KAnonymity, Plan, Roles, Table, TopBottomCode, protect, read, verify
-from shoal.errors import InputError
+from shoal import (
+    Generalize,
+    Hierarchy,
+    KAnonymity,
+    Plan,
+    Roles,
+    Table,
+    TopBottomCode,
+    protect,
+    read,
+    verify,
+)
+from shoal.errors import InputError, ShoalWarning
 from shoal.workflow._plan_parts import PAGE_FILES
 from shoal.workflow.papers._safe_harbor import SMALL_AREAS, safe_harbor
 
@@ -156,6 +168,58 @@ def test_labels_of_the_source_reach_the_release_but_only_for_values_in_it(tmp_pa
     assert "gone" not in (folder / "public/ddi.xml").read_text("utf-8")
 
 
+@pytest.mark.parametrize("format", ["csv", "dta"])
+def test_labels_of_a_stata_file_reach_the_metadata(tmp_path, format):
+    ps = pytest.importorskip("pyreadstat", reason="the extra 'stats' is not installed")
+    frame = pl.DataFrame(
+        {
+            "age": list(range(20, 60)),
+            "sex": [1, 2] * 20,
+            "job": [1, 2, 3, 4] * 10,
+            "wage": pl.Series(["a", 10.0, 20.0, 30.0] * 10, dtype=pl.Object),
+        }
+    )
+    ps.write_dta(
+        frame,
+        str(tmp_path / "a.dta"),
+        version=14,
+        column_labels={"age": "Age in years"},
+        variable_value_labels={
+            "sex": {1: "male", 2: "female", 3: "nobody"},
+            "job": {1: "baker", 2: "smith", 3: "miller", 4: "fisher"},
+            "wage": {"a": "refused"},
+        },
+        missing_user_values={"wage": ["a"]},
+    )
+    jobs = Hierarchy.from_rows([["1", "{1, 3}"], ["3", "{1, 3}"], ["2", "{2, 4}"], ["4", "{2, 4}"]])
+    steps = [
+        Generalize(k=10, columns=["age"]),
+        Generalize(k=20, levels={"job": 1}, hierarchies={"job": jobs}, columns=["job"]),
+    ]
+    roles = Roles(quasi_identifiers=["age", "job"], insensitive=["sex", "wage"])
+    made = Plan(steps, roles=roles, release={"metadata": ["frictionless", "ddi"]})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ShoalWarning)
+        folder = protect(read(tmp_path / "a.dta"), made).save(tmp_path / "out", format=format)
+    package = json.loads((folder / "public/datapackage.json").read_text("utf-8"))
+    fields = {one["name"]: one for one in package["resources"][0]["schema"]["fields"]}
+    assert fields["age"]["title"] == "Age in years"
+    found = {
+        n: {c["value"]: c["label"] for c in f.get("categories", [])} for n, f in fields.items()
+    }
+    assert found["sex"] == {1: "male", 2: "female"}
+    assert {*found["job"].values()} == {"baker or miller", "smith or fisher"}
+    if format == "csv":
+        assert found["wage_reason"] == {".a": "refused"}
+        assert {*found["job"]} == {"{1, 3}", "{2, 4}"}
+        frictionless = pytest.importorskip("frictionless")
+        assert frictionless.validate(str(folder / "public/datapackage.json")).valid
+    else:
+        assert {*found["job"]} == {1, 2}  # as the file holds them
+        assert "wage_reason" not in fields  # its cells are those of the wage
+    assert "nobody" not in (folder / "public/ddi.xml").read_text("utf-8")
+
+
 # -- pages
 
 
@@ -246,6 +310,9 @@ def _found(columns, year=2026, steps=(), **roles):
         ("vin", ["a", "b"], "L"),
         ("fingerprint", ["a", "b"], "P"),
         ("photo", ["a", "b"], "Q"),
+        ("pacemaker_serial", ["a", "b"], "M"),
+        ("acct", ["a", "b"], "J"),
+        ("agegrp", ["85-94", "20-29"], "C"),
         ("kind", ["a", "b"], ""),
     ],
 )
@@ -263,10 +330,25 @@ def test_values_are_found_without_a_telling_name():
     assert found["O"] == ["i"]
 
 
+def test_a_reason_is_given_once():
+    """The name of a column is a reason by itself, and part of what its values show."""
+    frame = pl.DataFrame({"patient_name": ["Ann", "Bo"] * 20, "kind": ["a", "b"] * 20})
+    table = Table(
+        frame, Roles(insensitive=["patient_name"], quasi_identifiers=["kind"], unit="row")
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ShoalWarning)
+        release = protect(table, Plan([]))
+    ((finding,),) = [item.found for item in safe_harbor(release, 2026) if item.found]
+    assert finding.why.count("by its name") == 1
+
+
 def test_ages_that_are_capped_pass():
     ages = {"age": [20 + n % 50 for n in range(199)] + [97]}
     assert "C" in _found(ages)
     assert "C" not in _found(ages, steps=[TopBottomCode(fence=1.5, columns=["age"])])
+    assert "C" not in _found(ages, steps=[TopBottomCode(top=90, columns=["age"])])
+    assert "C" in _found(ages, steps=[TopBottomCode(top=95, columns=["age"])])
 
 
 def test_the_small_areas_are_the_17_of_the_guidance():

@@ -127,6 +127,14 @@ def test_generalized_dates_are_drawn_over_their_span():
     assert places == sorted(places)
 
 
+def test_a_single_open_interval_is_drawn():
+    moments = [dt.datetime(1922, 8, 8, 14)] * 7 + [dt.datetime(1930, 1, 18, 14)] * 4
+    moments += [dt.datetime(2058, 3, 9)] * 2 + [None] * 11
+    profile = _profile(moments, Generalize("mondrian", k=5))
+    assert profile.dates
+    assert any(bar.after for bar in profile.bars)
+
+
 @pytest.mark.parametrize("kind", [pl.Date, pl.Datetime("ms"), pl.Datetime("us", "Europe/Berlin")])
 def test_dates_that_stay_are_counted_in_their_bins(kind):
     dates = [dt.date(2024, 1 + n % 12, 1 + n % 28) for n in range(240)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 
 import numpy as np
@@ -11,6 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal import Roles, Round, Suppress, Table
+from shoal.table import Dictionary
+from shoal.table.storage.labelled._dictionary import Facts
 from shoal.workflow.release._crowds import (
     SMALLEST_CROWD,
     crowded_count,
@@ -57,6 +60,44 @@ def test_edges_rise_around_the_range(one, other):
 )
 def test_edges_are_round_numbers(low, high, edges):
     assert _round_edges(low, high)[: len(edges)] == pytest.approx(edges)
+
+
+def test_whole_numbers_have_bars_of_whole_numbers():
+    """Not from 1 to 1.05, from 1.05 to 1.1, and so on."""
+    frame = pl.DataFrame({"sex": [1, 2] * 50, "age": list(range(20, 70)) * 2})
+    table = Table(frame, Roles(quasi_identifiers=["age"]))
+    sex, age = column_profiles(table, table)
+    assert [bar.label for bar in sex.bars] == ["1", "2"]
+    assert [bar.label for bar in age.bars][:2] == ["20 to 24", "25 to 29"]
+
+
+@pytest.mark.parametrize(
+    ("texts", "first"),
+    [
+        (["1990-1994", "1995-1999"], "1990"),
+        (["1980s", "1990-1994", "1995", "*"], "1980 to 1981"),
+        (["1990-05", "1990-Q3"], "1990-05"),
+    ],
+)
+def test_calendar_units_are_on_a_time_axis(texts, first):
+    """Also units of several sizes, as local recoding releases them."""
+    born = [dt.date(1980, 1, 1) + dt.timedelta(days=73 * n) for n in range(100)]
+    table = Table(pl.DataFrame({"born": born}), Roles(quasi_identifiers=["born"]))
+    masked = table.with_labels("born", texts, (np.arange(100) % len(texts)).astype(np.uint8))
+    (profile,) = column_profiles(table, masked)
+    assert profile.numeric
+    assert profile.dates
+    assert profile.bars[0].label == first
+
+
+def test_codes_with_labels_are_shown_by_them():
+    facts = Facts(label="Sex of respondent", values={1: "male", 2: "female", 3: "nobody"})
+    table = Table(pl.DataFrame({"sex": [1, 2, 2, 2] * 25, "wage": range(100)}))
+    (sex, _) = column_profiles(*[table.described(Dictionary("stata", {"sex": facts}))] * 2)
+    assert [bar.label for bar in sex.bars] == ["male (1)", "female (2)"]
+    facts = Facts(values={0: "none"})  # only one of the numbers has a label: a quantity
+    (_, wage) = column_profiles(*[table.described(Dictionary("stata", {"wage": facts}))] * 2)
+    assert wage.bars[0].label == "0 to 4"
 
 
 @given(st.lists(st.integers(0, 25), min_size=1, max_size=12))

@@ -62,14 +62,14 @@ def test_limits_are_told_as_limits():
 
 @pytest.mark.parametrize(
     ("step", "unit"),
-    [(10, "minutes"), (2000, "hours"), (50_000, "days"), (30 * 86_400, "months|years")],
+    [(10, "minute"), (2000, "hour"), (50_000, "day"), (30 * 86_400, "month|year")],
 )
 def test_ranges_of_moments_have_a_width_in_time(step, unit):
-    start = dt.datetime(2026, 1, 1)
+    start = dt.datetime(2026, 1, 1, 0, 0, 3)  # so that no whole minute is one record's
     seen = [start + n * dt.timedelta(seconds=step) for n in range(64)]
     table = sh.Table(pl.DataFrame({"seen": seen}), sh.Roles(quasi_identifiers=["seen"]))
     left = sh.protect(table, sh.Plan([sh.Generalize("mondrian", k=3)])).left["seen"]
-    assert re.fullmatch(rf"ranges, half of them up to \d+ ({unit})", left)
+    assert re.fullmatch(rf"ranges, half of them up to (a|\d+) ({unit})s?", left)
 
 
 def test_what_is_left_is_told():

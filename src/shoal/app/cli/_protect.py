@@ -334,7 +334,7 @@ def show_claims(release: Release) -> None:
     ui.table(
         ("requirement", "required", "measured", "holds"),
         (
-            (c.key, float(c.requirement.threshold), float(c.measured), _holding(c))
+            (c.title, float(c.requirement.threshold), float(c.measured), _holding(c))
             for c in release.claims
         ),
         numeric=(1, 2),

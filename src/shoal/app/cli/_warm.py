@@ -153,7 +153,12 @@ def _ways(method: str) -> list[dict[str, Any]]:
         "redraw": [{"models": KAnonymity(2)}],
         "round": [{"base": 500, "columns": ["income"]}],
         "sample": [{"fraction": 0.5, "strategy": name} for name in _STRATEGIES],
-        "suppress": [{"min_class_size": 2}, {"min_count": 5, "columns": ["occupation"]}],
+        "suppress": [
+            {"min_class_size": 2},
+            {"min_count": 5, "columns": ["occupation"]},
+            {"k": 2},
+            {"k": 2, "missing": "wildcard"},
+        ],
         "swap": [mixed, {"k": 5, "blocks": "mutual-information"}, {"k": 5, "informed": True}],
         "top_bottom_code": [{"fence": 1.5, "columns": ["income"]}],
     }

@@ -12,27 +12,12 @@ import polars as pl
 
 from shoal.engines._engine import HIDDEN, Function
 from shoal.engines.steps._course import Course, record_step
-from shoal.engines.steps._functions import (
-    InChunk,
-)
+from shoal.engines.steps._functions import InChunk
 from shoal.engines.steps._tree import ChunkOf, DrawnChunk, Tree, cuts_of
 from shoal.errors import InputError, ShoalWarning
-from shoal.masking import (
-    Generalize,
-    Masker,
-    Microaggregate,
-    RankSwap,
-    Redraw,
-    Swap,
-)
+from shoal.masking import Generalize, Masker, Microaggregate, RankSwap, Redraw, Swap
 from shoal.masking.grouping._group_models import models_of
-from shoal.models import (
-    BetaLikeness,
-    DeltaDisclosure,
-    KAnonymity,
-    PopulationModel,
-    TCloseness,
-)
+from shoal.models import BetaLikeness, DeltaDisclosure, KAnonymity, PopulationModel, TCloseness
 from shoal.randomness import SecretStream
 from shoal.table import Roles, Table
 
@@ -65,7 +50,9 @@ def by_chunks(step: Masker, course: Course) -> None:
         seen = replace(rows, schema=rows.kinds(columns), hidden={})
         sample = rows.engine.sample(seen, SAMPLED, stream.derive("chunks"), course.total)
         smallest = 2 * int(getattr(step, "k", None) or 2)
-        tree = cuts_of(sample, columns, course.total, chunk=max(CHUNK, 4 * smallest))
+        weights = step.weights if isinstance(step, Generalize) else None
+        chunk = max(CHUNK, 4 * smallest)
+        tree = cuts_of(sample, columns, course.total, chunk=chunk, weights=weights)
         chunk_of: Function = ChunkOf(tree)
         facts: dict[str, Any] = {"chunks": len(tree.cuts) + 1}
         facts |= _lost_at_cuts(step, sample, columns, tree, course.total)

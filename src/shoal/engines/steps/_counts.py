@@ -11,13 +11,8 @@ import polars as pl
 from shoal.engines._engine import TooManyCombinations
 from shoal.engines.steps._chunked import by_chunks, compares
 from shoal.engines.steps._course import Course, kind_after, record_step
-from shoal.engines.steps._functions import (
-    ByCombination,
-)
-from shoal.masking import (
-    Generalize,
-    Suppress,
-)
+from shoal.engines.steps._functions import ByCombination
+from shoal.masking import Generalize, Suppress
 from shoal.table import Table
 
 _WORTH_COLLECTING = 1_000_000

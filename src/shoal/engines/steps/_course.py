@@ -9,20 +9,10 @@ from typing import Any
 import polars as pl
 
 from shoal.engines._engine import Rows, roles_on
-from shoal.engines.steps._functions import (
-    WHOLE,
-    Named,
-    Together,
-)
+from shoal.engines.steps._functions import WHOLE, Named, Together
 from shoal.errors import InputError, quoted
-from shoal.masking import (
-    Masker,
-    Secrets,
-)
-from shoal.models import (
-    PopulationModel,
-    PrivacyModel,
-)
+from shoal.masking import Masker, Secrets
+from shoal.models import PopulationModel, PrivacyModel
 from shoal.randomness import SecretStream
 from shoal.table import OTHER, Roles, Table
 from shoal.table import Course as Past

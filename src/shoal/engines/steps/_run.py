@@ -31,14 +31,12 @@ from shoal.masking import (
     Swap,
     TopBottomCode,
 )
-from shoal.models import (
-    PrivacyModel,
-)
+from shoal.models import PrivacyModel
 from shoal.workflow import StepRecord
 from shoal.workflow._require import plain
 
 _Way = Callable[[Any, Course], None]
-_IN_CHUNKS = (Generalize, Microaggregate, RankSwap, Redraw, Swap)
+_IN_CHUNKS = (Generalize, Microaggregate, RankSwap, Redraw, Suppress, Swap)
 
 
 def check_steps(steps: Sequence[Masker]) -> None:
@@ -81,7 +79,8 @@ def _way(step: Masker) -> _Way | None:
     if isinstance(step, Suppress):
         if step.where is not None:
             return by_condition if step.target == "records" or step.whole else by_value
-        return by_counts
+        if step.by_counts:
+            return by_counts
     if isinstance(step, (DatesToYear, Round, Recode, TopBottomCode)):
         return by_value
     if isinstance(step, ShiftDates):

@@ -12,18 +12,9 @@ import polars as pl
 
 from shoal.engines._engine import HIDDEN, Function, Rows, roles_on
 from shoal.engines.steps._course import Course, record_step
-from shoal.engines.steps._functions import (
-    Below,
-    Hashed,
-    InStrata,
-    Keys,
-    Together,
-)
+from shoal.engines.steps._functions import Below, Hashed, InStrata, Keys, Together
 from shoal.engines.steps._values import persons_losing
-from shoal.masking import (
-    Sample,
-    Secrets,
-)
+from shoal.masking import Sample, Secrets
 from shoal.masking._base import StepLog
 from shoal.masking._sample import exact_fraction
 from shoal.randomness import SecretStream

@@ -1,12 +1,13 @@
 """Chunks of similar rows: a tree of cuts at quantiles of a sample.
 
-At each node, the column with the widest range among the rows of the node is cut at its median.
+At each node, the column with the widest range among the rows of the node is cut at its median. With
+weights, a range is multiplied by the weight of its column.
 Chunks of random rows would lose much more than chunks of neighbors.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +16,7 @@ import polars as pl
 
 from shoal.engines._engine import HIDDEN, ROW
 from shoal.kernels.arrays import Floats, Integers
+from shoal.parameters import column_weights
 from shoal.randomness import SecretStream
 
 
@@ -81,7 +83,14 @@ class DrawnChunk:
         return frame.with_columns(pl.Series(HIDDEN + "chunk", chunks))
 
 
-def cuts_of(sample: pl.DataFrame, columns: Sequence[str], total: int, *, chunk: int) -> Tree:
+def cuts_of(
+    sample: pl.DataFrame,
+    columns: Sequence[str],
+    total: int,
+    *,
+    chunk: int,
+    weights: Mapping[str, float] | None = None,
+) -> Tree:
     """Cuts such that each chunk has about ``chunk`` of the ``total`` rows.
 
     Judged by the sample, a chunk has at least half as many. If no column has a value to cut at, a
@@ -100,7 +109,8 @@ def cuts_of(sample: pl.DataFrame, columns: Sequence[str], total: int, *, chunk: 
     with np.errstate(over="ignore"):
         spans = np.ptp(places, axis=0) if len(places) else np.ones(len(columns))
     spans = np.minimum(spans, np.finfo(np.float64).max)
-    scaled = places / np.where(spans > 0, spans, 1.0)
+    counted = np.array(column_weights(weights, columns, "weights"))
+    scaled = places / np.where(spans > 0, spans, 1.0) * counted
     smallest = max(1, int(len(places) * chunk / max(total, 1)))
     cuts: list[Cut | None] = []
     chunks = 0

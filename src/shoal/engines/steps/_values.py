@@ -13,22 +13,10 @@ import polars as pl
 from shoal.engines._engine import PART, Function, Rows, TooManyCombinations, roles_on
 from shoal.engines.steps._chunked import SAMPLED
 from shoal.engines.steps._course import Course, kind_after, record_step
-from shoal.engines.steps._functions import (
-    Emptied,
-    Lost,
-    Noise,
-    Redrawn,
-    Served,
-)
+from shoal.engines.steps._functions import Emptied, Lost, Noise, Redrawn, Served
 from shoal.errors import UnprotectedColumnWarning
 from shoal.kernels.arrays import Integers
-from shoal.masking import (
-    AddNoise,
-    Masker,
-    Pram,
-    Round,
-    Suppress,
-)
+from shoal.masking import AddNoise, Masker, Pram, Round, Suppress
 from shoal.randomness import SecretStream
 from shoal.table import Roles, Table
 from shoal.table.columns._frames import kind_of

@@ -2,6 +2,7 @@
 
 LeFevre, DeWitt and Ramakrishnan (2006), "Mondrian multidimensional k-anonymity". A part of the
 records is cut in two along its widest attribute, as long as both sides satisfy every condition.
+With weights, a width is multiplied by the weight of its attribute.
 An ordered attribute is cut just below or just above the value of the median, whichever is better
 balanced. An attribute with a tree is cut between the children of the lowest node over the part,
 just below or just above the child of the median. If an attribute cannot be cut, the next widest
@@ -58,9 +59,10 @@ class Packed(NamedTuple):
     first: Codes
     last: Codes
     widths: Floats
+    weights: Floats  # of each attribute
 
 
-def packed(attributes: Sequence[Attribute]) -> Packed:
+def packed(attributes: Sequence[Attribute], weights: Floats) -> Packed:
     sizes = [len(attribute.positions) for attribute in attributes]
     trees = [attribute for attribute in attributes if len(attribute.first)]
     shape = (
@@ -85,6 +87,7 @@ def packed(attributes: Sequence[Attribute]) -> Packed:
         first,
         last,
         widths,
+        weights,
     )
 
 
@@ -99,18 +102,20 @@ def height_over(attributes: Any, tree: int, low: int, high: int) -> int:
 
 @njit(cache=True)
 def width_over(attributes: Any, column: int, low: int, high: int) -> float:
-    tree = attributes.tree[column]
+    """The width between two codes of an attribute, times its weight."""
+    tree, weight = attributes.tree[column], attributes.weights[column]
     if tree >= 0:
-        return attributes.widths[tree, height_over(attributes, tree, low, high), low]
+        return weight * attributes.widths[tree, height_over(attributes, tree, low, high), low]
     start = attributes.starts[column]
-    return attributes.positions[start + high] - attributes.positions[start + low]
+    return weight * (attributes.positions[start + high] - attributes.positions[start + low])
 
 
 class MondrianBoxes:
     """The partition of weighted combinations into boxes that satisfy conditions.
 
     ``codes`` has a row per combination and a column per attribute, ``secrets`` a row per sensitive
-    column; ``counts`` and ``population`` have the number of records per combination.
+    column; ``counts`` and ``population`` have the number of records per combination. ``weights``
+    are what the width of each attribute counts, all the same by default.
     """
 
     def __init__(
@@ -122,6 +127,7 @@ class MondrianBoxes:
         attributes: Sequence[Attribute],
         conditions: Conditions,
         *,
+        weights: Floats | None = None,
         relaxed: bool = False,
     ) -> None:
         count, width = codes.shape
@@ -142,7 +148,7 @@ class MondrianBoxes:
                 places=np.empty((2, count), np.int32),
                 width=width,
             ),
-            attributes=packed(attributes),
+            attributes=packed(attributes, np.ones(width) if weights is None else weights),
             conditions=conditions,
             relaxed=relaxed,
             stack=np.empty((count + 2, 2), np.int64),

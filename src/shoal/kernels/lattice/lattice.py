@@ -141,7 +141,8 @@ class FullDomainSearch:
 
     ``maps[j]`` and ``leaves[j]`` have a row per level, with the values themselves at level 0: the
     code of each value of attribute j, and how many of the ``domains[j]`` values of its hierarchy
-    are under that code. At most ``limit`` records may be suppressed. ``node_check`` gets the sizes
+    are under that code. ``weights`` are what each attribute counts in the loss, 1 on average and
+    all 1 by default. At most ``limit`` records may be suppressed. ``node_check`` gets the sizes
     of the classes to release and, if persons are counted, the class and the person of each pair
     (else None); False rejects the node. It is called only for nodes that are otherwise feasible
     and better than the best so far. A lattice of more than ``max_nodes`` is searched for
@@ -158,11 +159,14 @@ class FullDomainSearch:
         *,
         limit: int,
         loss: str = "loss",
+        weights: Floats | None = None,
         node_check: NodeCheck | None = None,
         max_nodes: int = 200_000,
         seconds: float = 10.0,
     ) -> None:
-        self._lattice = Lattice(base, maps, leaves, domains, conditions, limit, loss, node_check)
+        self._lattice = Lattice(
+            base, maps, leaves, domains, conditions, limit, loss, node_check, weights
+        )
         self._seconds = seconds
         self._anytime: Anytime | None = None
         self._finished = False

@@ -11,3 +11,5 @@ LOSSES = (
     "ambiguity",
     "kl-divergence",
 )
+#: Those that count only classes, so that no column adds to them.
+OF_CLASSES = ("discernibility", "discernibility-monotonic", "average-class-size")

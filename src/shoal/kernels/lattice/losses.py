@@ -28,6 +28,10 @@ general one, and suppression only adds to it, so it bounds the loss of every nod
     Machanavajjhala et al. (2007), in bits: from the distribution of the original records to that
     of the release, in which a class is spread evenly over the records that it can represent, and
     the suppressed records, as one class, over the whole domain.
+
+Weights of the attributes, 1 on average, multiply what each attribute adds: means become weighted
+means, and in products of values under cells a weight is an exponent. Class sizes have no weight. In
+``kl-divergence``, sizes count as much as the least weight, so that the floor still only grows.
 """
 
 from __future__ import annotations
@@ -65,14 +69,26 @@ class Loss:
 
     ``by_level`` says that the levels alone give the floor, as a sum of ``terms`` of each
     attribute at its level; ``charges_suppression`` says that each suppressed record adds to it.
+    ``weights`` of the attributes are 1 on average, and all 1 by default.
     """
 
     def __init__(
-        self, name: str, base: Base, code: Coding, heights: Integers, domains: Sequence[float]
+        self,
+        name: str,
+        base: Base,
+        code: Coding,
+        heights: Integers,
+        domains: Sequence[float],
+        weights: Floats | None = None,
     ) -> None:
         self._kind = LOSSES.index(name)
-        self._code, self._heights = code, heights
+        self._heights = heights
         self._domains = np.asarray(domains, np.float64)
+        self._weights = np.ones(len(heights)) if weights is None else weights
+        self._least = float(self._weights.min(initial=1.0))
+        self._code, self._whole = code, self._domains
+        if self._kind >= _AMBIGUITY and self._least < 1.0:
+            self._code, self._whole = _powers(code, self._weights), self._domains**self._weights
         self.records = int(base.counts.sum())
         self.by_level = self._kind in (_SHARES, _PRECISION, _ENTROPY, _ENTROPY_MONOTONIC)
         self.charges_suppression = self._kind in (_SHARES, _PRECISION)
@@ -80,8 +96,9 @@ class Loss:
         shape = len(heights), int(heights.max(initial=0)) + 1
         self._leaf_sums, self._largest = np.zeros(shape), np.zeros(shape)
         counts = [_value_counts(base, j, code) for j in range(len(heights) * self.by_level)]
-        self.terms = self._terms(counts) if self.by_level else np.zeros(shape)
-        self._floors = self._suffix_least(counts) if self.by_level else self.terms
+        terms = self._terms(counts) if self.by_level else np.zeros(shape)
+        floors = self._suffix_least(terms, counts) if self.by_level else terms
+        self.terms, self._floors = (each * self._weights[:, None] for each in (terms, floors))
         self._term_lists, self._floor_lists = self.terms.tolist(), self._floors.tolist()
         self._input = _negative_entropy(base.counts, self.records)
         self._nested = _leaves_add_up(code, heights, self._domains)
@@ -110,7 +127,9 @@ class Loss:
     ) -> tuple[float, float]:
         """The loss of a node and its floor, from its group table."""
         if not self.by_level:
-            parts = _by_class(groups, kept, self._code, levels, self._kind, self.records)
+            parts = _by_class(
+                groups, kept, self._code, levels, self._kind, self.records, self._least
+            )
             loss, floor = self._from_classes(parts, suppressed)
             return loss, floor if self._bounded else -math.inf
         floor = self.floor(levels)
@@ -123,7 +142,7 @@ class Loss:
         entropy = self._kind == _ENTROPY
         lost = _suppressed_parts(groups, kept, self._code, levels, entropy, suppressed)
         if entropy:
-            return added + float(lost.sum()), floor
+            return added + float((lost * self._weights).sum()), floor
         return self._total(float(self._share_terms(levels, lost, suppressed).sum())), floor
 
     def at_least(self, suppressed: int, levels: Integers) -> float:
@@ -166,14 +185,15 @@ class Loss:
             elif domain > 1.0:
                 gained = suppressed * (domain - self._largest[j, levels])
                 sums = self._leaf_sums[j, levels] + gained - everyone
-                total += np.log1p(sums / (everyone * (domain - 1.0)))
+                total += self._weights[j] * np.log1p(sums / (everyone * (domain - 1.0)))
         total /= max(1, nodes.shape[1])
         return total / everyone if self._kind == _PRECISION else total
 
     def _share_terms(self, levels: Integers, lost: Floats, suppressed: int) -> Floats:
         """The terms of ``loss``; suppressed records had ``lost`` leaves under their cells."""
         sums = self._leaf_sums[np.arange(len(levels)), levels] - lost
-        return np.log1p(self._normalised(sums + suppressed * self._domains, self._domains))
+        shares = self._normalised(sums + suppressed * self._domains, self._domains)
+        return np.log1p(shares) * self._weights
 
     def _total(self, terms: Any, expm1: Callable[[Any], Any] = math.expm1) -> Any:
         """The loss from the sum of its terms; for many sums, pass numpy's function."""
@@ -188,7 +208,7 @@ class Loss:
         return np.floor(np.maximum(share, 0.0) * _DECIMALS) / _DECIMALS
 
     def _terms(self, value_counts: list[Floats]) -> Floats:
-        """What each attribute adds at each level."""
+        """What each attribute adds at each level, without its weight."""
         terms = np.zeros_like(self._leaf_sums)
         for j, height in enumerate(self._heights):
             counts = value_counts[j]
@@ -205,9 +225,9 @@ class Loss:
             terms = np.log1p(self._normalised(self._leaf_sums, domains))
         return terms
 
-    def _suffix_least(self, value_counts: list[Floats]) -> Floats:
+    def _suffix_least(self, terms: Floats, value_counts: list[Floats]) -> Floats:
         """The terms as a bound for all higher levels: none costs more than a suppressed record."""
-        floors = self.terms.copy()
+        floors = terms.copy()
         if self._kind == _SHARES:
             floors = np.minimum(floors, math.log1p(1.0))
             for j, height in enumerate(self._heights):
@@ -234,12 +254,13 @@ class Loss:
             return self.records / max(1.0, classes), self.records / max(1.0, every)
         everyone = max(1, self.records)
         if self._kind == _AMBIGUITY:
-            whole = suppressed * float(np.prod(self._domains)) if suppressed else 0.0
+            whole = suppressed * float(np.prod(self._whole)) if suppressed else 0.0
             return (kept + whole) / everyone, every / everyone
         if suppressed:
-            density = math.log2(suppressed / self.records) - float(np.log2(self._domains).sum())
-            kept += suppressed * density
-        return self._input - kept / everyone, self._input - every / everyone
+            density = self._least * math.log2(suppressed / self.records)
+            kept += suppressed * (density - float(np.log2(self._whole).sum()))
+        before = self._least * self._input
+        return before - kept / everyone, before - every / everyone
 
 
 def _picked(terms: list[list[float]], levels: Integers) -> float:
@@ -263,6 +284,12 @@ def _at(code: Coding, j: int, level: int, values: int) -> tuple[npt.NDArray[Any]
         code.flat[start : start + values],
         code.leaves[code.at_level[j, level] : code.at_level[j, level + 1]],
     )
+
+
+def _powers(code: Coding, weights: Floats) -> Coding:
+    """The leaves of each attribute to the power of its weight."""
+    leaves = np.diff(code.at_level[:, [0, -1]]).ravel()
+    return code._replace(leaves=code.leaves ** np.repeat(weights, leaves))
 
 
 def _conditional_bits(counts: Floats, codes: npt.NDArray[Any]) -> float:
@@ -323,7 +350,7 @@ def _suppressed_parts(
 
 @njit(cache=True)
 def _by_class(
-    groups: Groups, kept: Any, code: Any, levels: Integers, kind: int, records: int
+    groups: Groups, kept: Any, code: Any, levels: Integers, kind: int, records: int, least: float
 ) -> Floats:
     """What the classes add to the loss: the kept ones, and all of them."""
     sums = np.zeros(2)
@@ -344,7 +371,7 @@ def _by_class(
                     bits += math.log2(leaves)
             part = size * stands_for
             if kind == _DIVERGENCE:
-                part = size * (math.log2(size / records) - bits)
+                part = size * (least * math.log2(size / records) - bits)
         sums[1] += part
         if kept[group]:
             sums[0] += part

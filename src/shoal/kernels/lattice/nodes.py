@@ -49,7 +49,7 @@ class Lattice:
 
     ``heights`` are the levels of the most general node. ``monotone`` says that every node above a
     feasible one is feasible, except for ``node_check``. ``closest`` is the visit with the fewest
-    records to suppress.
+    records to suppress. ``weights`` are what each attribute counts in the loss, 1 on average.
     """
 
     def __init__(
@@ -62,6 +62,7 @@ class Lattice:
         limit: int,
         loss: str,
         node_check: NodeCheck | None,
+        weights: Floats | None = None,
     ) -> None:
         self.code = coding(maps, leaves)
         self.heights = np.array([len(steps) - 1 for steps in maps], np.int64)
@@ -71,7 +72,7 @@ class Lattice:
         self.bottom = bottom(base, self.code, code_width(conditions))
         self._tables: dict[tuple[int, ...], Groups] = {}
         self._held = 0  # rows of the shared tables
-        self.loss = Loss(loss, base, self.code, self.heights, domains)
+        self.loss = Loss(loss, base, self.code, self.heights, domains, weights)
         #: The conditions for projections: if these fail, so does every node with these levels.
         self._persons = bool(counted_once(conditions.persons))
         unions = limit == 0 and not self._persons  # every condition is closed under union

@@ -3,7 +3,7 @@
 A unit is all records with the same values (and, if conditions need them, the same sensitive
 values); it is in one class. A class releases one cell per attribute: the code at ``levels`` of
 any member. The cost of a class is, for each of its records, the sum over the cells of (values
-under the cell - 1) / (values of the hierarchy - 1).
+under the cell - 1) / (values of the hierarchy - 1), times the weight of the attribute.
 
 Every move between classes is tried on the classes themselves and undone if it gains nothing, so
 that they satisfy their conditions at any time and the loss never rises.
@@ -60,13 +60,13 @@ class Terrain(NamedTuple):
     heights: Integers
 
 
-def terrain(code: Coding, heights: Integers, domains: Floats) -> Terrain:
-    """The cost of each cell: 0 for a single value, 1 for all values of the hierarchy."""
+def terrain(code: Coding, heights: Integers, domains: Floats, weights: Floats) -> Terrain:
+    """The cost of each cell: from 0 for a single value to the weight for all of the hierarchy."""
     costs = np.zeros(len(code.leaves))
-    for j, domain in enumerate(domains):
+    for j, (domain, weight) in enumerate(zip(domains, weights)):
         start, end = code.at_level[j, 0], code.at_level[j, -1]
         if domain > 1:
-            costs[start:end] = (code.leaves[start:end] - 1.0) / (domain - 1.0)
+            costs[start:end] = (code.leaves[start:end] - 1.0) / (domain - 1.0) * weight
     return Terrain(code.flat, code.to_level, code.at_level, costs, heights)
 
 

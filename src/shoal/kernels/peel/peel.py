@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from shoal.kernels.arrays import Codes, Flags, Floats, Integers, Keys
-from shoal.kernels.compile import njit
+from shoal.kernels.compile import Compiling, njit
 from shoal.kernels.conditions import (
     IN_POPULATION,
     PRESENCE,
@@ -239,7 +239,8 @@ class PeelLattice:
     At most ``max_nodes`` of the lattice are walked, from the lowest loss on. Records that none of
     them puts into a class follow one path up to the top; those that remain join the nearest class.
     Half of the ``seconds`` (but at least 2 s) are for walking the lattice in the order of cost,
-    and the rest for refining. With 0 the walk has no limit, and nothing is refined.
+    and the rest for refining. With 0 the walk has no limit, and nothing is refined. ``weights`` are
+    what each attribute counts in the loss, 1 on average and all 1 by default.
 
     ``feasible`` is false if not even one class of all records satisfies every condition, or if
     some records have no common level.
@@ -253,6 +254,7 @@ class PeelLattice:
         domains: Sequence[float],
         conditions: Conditions,
         *,
+        weights: Floats | None = None,
         max_nodes: int = 50_000,
         seconds: float = 1.0,
     ) -> None:
@@ -260,7 +262,8 @@ class PeelLattice:
             raise ValueError("Local recoding has no shares of a population.")
         self._code = coding(maps, leaves)
         self._heights = np.array([len(steps) - 1 for steps in maps], np.int64)
-        self._ground = terrain(self._code, self._heights, np.asarray(domains, np.float64))
+        weights = np.ones(len(maps)) if weights is None else weights
+        self._ground = terrain(self._code, self._heights, np.asarray(domains, np.float64), weights)
         self._conditions = conditions
         counted = conditions.kinds == IN_POPULATION
         # Cells that cover enough people still do so when they become coarser, and never become
@@ -272,9 +275,14 @@ class PeelLattice:
         self._max_nodes, self._seconds = max_nodes, seconds
         self._classes = no_classes(len(self._units.weights), 0, len(maps), self._later)
         self.nodes, self._spent = 0, 0.0
+        self._compiling = Compiling()
         self.feasible = True
         self.progress = 0.0
         self._steps = self._run()
+
+    def _now(self) -> float:
+        """A clock that stands still while a kernel is compiled, which is not search."""
+        return time.monotonic() - self._compiling.seconds
 
     def advance(self) -> float:
         """Do about 50 ms of work; return the share that is done, 1 at the end."""
@@ -287,6 +295,10 @@ class PeelLattice:
         return 1.0
 
     def _run(self) -> Iterator[float]:
+        with self._compiling:
+            yield from self._search()
+
+    def _search(self) -> Iterator[float]:
         units = self._units
         labels = np.full(len(units.weights), -1, np.int32)
         room = len(labels) if self._counted else 0
@@ -295,9 +307,9 @@ class PeelLattice:
             yield 0.5 * share
         self._classes = classes = self._formed(labels, made_at)
         left = np.flatnonzero((classes.of_unit < 0) & (units.weights > 0))
-        until = time.monotonic() + max(_WALK, self._seconds)
+        until = self._now() + max(_WALK, self._seconds)
         for first in range(0, len(left), _SOME):
-            late = time.monotonic() > until  # the rest as one class, which absorbs others
+            late = self._now() > until  # the rest as one class, which absorbs others
             some = left[first:] if late else left[first : first + _SOME]
             join_nearest(units, classes, self._ground, self._later, some, not late)
             if late:
@@ -306,7 +318,7 @@ class PeelLattice:
         self.feasible = bool(unite(units, classes, self._ground, self._later, self._counted))
         if self.feasible:
             spent = min(self._spent, self._seconds / 2) if self._spent > _WALK else 0.0
-            yield from self._refine(time.monotonic() - spent)
+            yield from self._refine(self._now() - spent)
 
     def _peel(self, labels: Codes, made_at: Integers) -> Iterator[float]:
         """Finish classes node by node; yields the share of finished records."""
@@ -333,15 +345,13 @@ class PeelLattice:
     def _walk(self, left: Integers) -> Iterator[Integers]:
         """The nodes to peel, some at a time: all in order of cost or, if there are too many
         for that or the time is up, one path to the top for the remaining records."""
-        costs, start = self._node_costs(), math.inf
+        costs, start = self._node_costs(), self._now()
         portion = max(1, min(NODES, _RECORDS // max(1, len(left))))
         walked = 0
         for nodes in in_order_of_cost(costs, self._heights, self._max_nodes):
             for first in range(0, len(nodes), portion):
                 yield nodes[first : first + portion]
-                # the first portion may have included compiling, which is not search
-                start = min(start, time.monotonic())
-                self._spent = time.monotonic() - start
+                self._spent = self._now() - start
                 if self._seconds and self._spent > max(_WALK, self._seconds / 2):
                     break
             else:
@@ -352,7 +362,7 @@ class PeelLattice:
             path = cheapest_path(costs, self._heights)
             for first in range(0, len(path), portion):
                 yield path[first : first + portion]
-            self._spent = time.monotonic() - start
+            self._spent = self._now() - start
 
     def _formed(self, labels: Codes, made_at: Integers) -> Classes:
         """Classes of what was peeled, and room for one more."""
@@ -380,7 +390,7 @@ class PeelLattice:
             order = np.argsort(-self._classes.costs, kind="stable")
             for step in (dissolve_costly, move_members):
                 for first in range(0, len(order), _SOME):
-                    spent = time.monotonic() - start
+                    spent = self._now() - start
                     if spent >= self._seconds:
                         return
                     some = order[first : first + _SOME]

@@ -1,4 +1,4 @@
-"""Columns that follow from dates: ages, lengths of stay, years and months beside the dates."""
+"""Columns that follow from dates: ages, years and months beside the dates."""
 
 from __future__ import annotations
 
@@ -24,8 +24,11 @@ _ODD: Final = 0.02
 #: A part of a date that nearly all rows share says nothing about columns that are as even.
 _MOST_OF_ALL: Final = 0.9
 _YEAR: Final = 365.2425
-#: What differences of dates are counted in, in days.
-_UNITS: Final = {"hours": 1 / 24, "days": 1.0, "weeks": 7.0, "months": _YEAR / 12, "years": _YEAR}
+#: What ages are counted in, in days.
+_UNITS: Final = {"weeks": 7.0, "months": _YEAR / 12, "years": _YEAR}
+#: What differences of dates are counted in. A shift keeps the days between them, but perhaps not
+#: the months and years, since these have different lengths.
+_CALENDAR: Final = ("months", "years")
 
 Days = npt.NDArray[np.datetime64]
 
@@ -141,7 +144,7 @@ def _part(cells: _Cells, dates: Mapping[str, Floats]) -> str | None:
                 return f"{what} of '{name}'"
         if numbers is not None:
             for what, written in _WRITTEN.items():
-                if np.ptp(numbers) and _mostly(numbers == written(whole)):
+                if numbers.min() < numbers.max() and _mostly(numbers == written(whole)):
                     return f"{what} of '{name}' as a number"
             if _is_counted(numbers, whole.astype(np.float64)):
                 return f"the date of '{name}' as a number"
@@ -176,7 +179,7 @@ def _is_renamed(codes: npt.NDArray[np.int64], part: Floats) -> bool:
 
 
 def _difference(cells: _Cells, dates: Mapping[str, Floats]) -> str | None:
-    """The time between two of the dates, in any unit, both days counted or not."""
+    """The months or years between two of the dates, begun ones counted or not."""
     if cells.numbers is None:
         return None
     for one, other in permutations(dates, 2):
@@ -184,8 +187,8 @@ def _difference(cells: _Cells, dates: Mapping[str, Floats]) -> str | None:
         both = (cells.codes >= 0) & ~np.isnan(between)
         if both.sum() < _FEWEST:
             continue
-        for unit, length in _UNITS.items():
-            counted = between[both] / length
+        for unit in _CALENDAR:
+            counted = between[both] / _UNITS[unit]
             if np.ptp(counted) >= _DISTINCT and _mostly(
                 np.abs(cells.numbers[both] - counted) <= 1.01
             ):
@@ -203,7 +206,7 @@ def _age(cells: _Cells, dates: Mapping[str, Floats]) -> str | None:
         if both.sum() < _FEWEST or np.ptp(born) < _DISTINCT * _YEAR:
             continue
         # the day is after the birthday of that age, and not after the next one
-        for unit in ("years", "months", "weeks"):
+        for unit in reversed(_UNITS):
             after, before = born + age * _UNITS[unit], born + (age + 1) * _UNITS[unit]
             if np.quantile(after, 1 - _ODD) <= np.quantile(before, _ODD) + 3:
                 return f"the {unit} since '{name}'"

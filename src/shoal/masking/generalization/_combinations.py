@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from shoal.kernels.arrays import Flags, Integers, Labels
+from shoal.kernels.arrays import Flags, Floats, Integers, Labels
 from shoal.masking._base import StepLog
 from shoal.masking.generalization._demand import Demand
 from shoal.table import Codes, HierarchyCodes, Table
@@ -75,11 +75,15 @@ class Units(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Problem:
-    """All input of a search; records are used only when its result is spread over them."""
+    """All input of a search; records are used only when its result is spread over them.
+
+    ``weights`` are what the loss in each column counts, 1 on average.
+    """
 
     names: Sequence[str]
     found: Combinations
     coded: Mapping[str, HierarchyCodes]
+    weights: Floats
     demand: Demand
     log: StepLog
 

@@ -74,6 +74,7 @@ def lattice_of(task: Problem, *, limit: float, loss: str) -> dict[str, Any]:
         "conditions": demand.conditions,
         "limit": math.floor(limit * task.found.records + 1e-9),
         "loss": loss,
+        "weights": task.weights,
         "node_check": demand.accepts_partition if demand.of_partition else None,
     }
 
@@ -98,8 +99,10 @@ def at_levels(task: Problem, given: Sequence[int], *, limit: float) -> Recoding:
         )
     kept = task.found.without(recoding.suppressed)
     cells = [
-        ((tree.leaves[level][codes] - 1) @ kept) / max(1.0, tree.domain - 1)
-        for tree, level, codes in zip(task.trees, given, task.found.codes.T, strict=True)
+        ((tree.leaves[level][codes] - 1) @ kept) / max(1.0, tree.domain - 1) * weight
+        for tree, level, codes, weight in zip(
+            task.trees, given, task.found.codes.T, task.weights, strict=True
+        )
     ]
     width = len(task.names)
     return replace(recoding, loss=(float(sum(cells)) + gone * width) / (records * width))
@@ -202,6 +205,7 @@ def local(task: Problem, *, seconds: float) -> Recoding:
         [tree.domain for tree in trees],
         # shares of a population depend on all classes: checked when all are known
         only_kinds(asked, asked.kinds != PRESENCE),
+        weights=task.weights,
         seconds=seconds,
     )
     task.run(work, "Peeling the lattice")
@@ -226,7 +230,8 @@ def local(task: Problem, *, seconds: float) -> Recoding:
     for place, (name, tree) in enumerate(zip(task.names, trees, strict=True)):
         values, levels = base.tuples[first, place], at[:, place]
         nodes, boxes[:, place] = distinct_rows(np.column_stack([levels, tree.maps[levels, values]]))
-        losses += (tree.leaves[levels, values] - 1) / max(1.0, tree.domain - 1)
+        paid = (tree.leaves[levels, values] - 1) / max(1.0, tree.domain - 1)
+        losses += paid * task.weights[place]
         spans[name] = Spans.of_nodes(tree, nodes)
         if levels.any():
             columns[name] = Relabelling(

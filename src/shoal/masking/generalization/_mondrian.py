@@ -2,9 +2,10 @@
 
 What is released of an ordered column quotes nobody. A box ends at the cuts around it. If a round
 number lies nearer to its records, in steps of at least a tenth of their width, it ends there. That
-number is the value of a record of the box only if at least two of its people have it. The ends of
-all boxes are values that nobody or several people of the table have, and the box of the lowest or
-the highest record of the table is open on that side.
+number is the value of a record of the box only if at least two of its people have it. Any other
+cut becomes rounder, if that moves it outwards by at most a tenth of the width. The ends of all
+boxes are values that nobody or several people of the table have, and the box of the lowest or the
+highest record of the table is open on that side.
 """
 
 from __future__ import annotations
@@ -41,7 +42,8 @@ if TYPE_CHECKING:
 
 #: How many steps of the values to blur a cut that must not be revealed.
 _FAR = 10
-#: The finest step of a round end, as a share of the width of a box's records.
+#: The finest step of a round end, and how far an end may move outwards to become rounder, as a
+#: share of the width of a box's records.
 _FINE = 0.1
 #: Points of a line, and whether each exists; otherwise an interval is open.
 Ends = tuple[npt.NDArray[Any], Flags]
@@ -81,10 +83,12 @@ def _published_ends(
     """Where the given stretches begin and end, as numbers and as texts; the others are open."""
     ends = np.full((len(reach), 2), [-np.inf, np.inf])
     shown: list[list[str | None]] = [[None] * len(reach), [None] * len(reach)]
+    if not len(asked):
+        return ends, shown[0], shown[1]
     line = RoundEnds(column, records[: len(column.levels)])
     rows = reach[asked].astype(np.int64)
-    for side, place in enumerate((_below, _above) if len(asked) else ()):
-        points, found = place(line, rows)
+    both = _round(line, rows, _below(line, rows), _above(line, rows))
+    for side, (points, found) in enumerate(both):
         numbers = line.numbers(points[found])
         if line.line.dtype.kind == "f":  # the last digits of a float may be lost
             own = line.line[rows[found, side]]
@@ -116,6 +120,19 @@ def _above(line: RoundEnds, rows: Integers) -> Ends:
     inner = (rows[:, 1] < len(line.line) - 1) & (rows[:, 0] < rows[:, 1])
     better = rounds & inner & (~found | (near < points))
     return np.where(better, near, points), found | better
+
+
+def _round(line: RoundEnds, rows: Integers, low: Ends, high: Ends) -> tuple[Ends, Ends]:
+    """Ends that are round for their stretch, and none where a stretch holds every value."""
+    room = _least(line, rows)
+    points = [
+        np.where(there, line.rounder(at, room, up=up), at)
+        for (at, there), up in ((low, False), (high, True))
+    ]
+    all_above = ~low[1] | (points[0] <= line.line[0])
+    all_below = ~high[1] | (points[1] > line.line[-1])
+    some = ~(all_above & all_below)
+    return (points[0], low[1] & some), (points[1], high[1] & some)
 
 
 def _least(line: RoundEnds, rows: Integers) -> Floats:
@@ -221,7 +238,7 @@ def mondrian(task: Problem, *, relaxed: bool) -> Recoding:
             shared = _shared_ends(reach, found, place, cut, task.demand)
             reach = np.column_stack([reach, cut.cuts[:, place], shared])
         reach, boxes[:, place] = distinct_rows(reach)
-        losses += axis.widths(reach)[boxes[:, place]] / len(names)
+        losses += axis.widths(reach)[boxes[:, place]] * task.weights[place] / len(names)
         spans[name], domain = axis.spans(reach, _holders(found, place, task.demand))
         if not spans[name].single.all():
             stretches = boxes[:, place].astype(np.min_scalar_type(len(reach)))[box_of_row]
@@ -297,6 +314,7 @@ def _cut(axes: Sequence[Axis], task: Problem, relaxed: bool) -> _Cut:
         values,
         attributes,
         demand.conditions,
+        weights=task.weights,
         relaxed=relaxed,
     )
     del placed  # the kernel has a copy

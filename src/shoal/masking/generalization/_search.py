@@ -23,6 +23,7 @@ from shoal.masking.generalization._lattice import at_levels, class_groups, full_
 from shoal.masking.generalization._mondrian import mondrian
 from shoal.masking.generalization._recoding import Recoding
 from shoal.masking.generalization._serving import ServedBoxes
+from shoal.parameters import column_weights
 from shoal.table import Hierarchy, Table, owned_pairs
 
 
@@ -153,6 +154,7 @@ class Settings(Protocol):
 
     algorithm: str
     levels: Mapping[str, int] | None
+    weights: Mapping[str, float] | None
     suppression_limit: float
     loss: str
     relaxed: bool
@@ -160,6 +162,7 @@ class Settings(Protocol):
 
 
 def problem_of(
+    settings: Settings,
     table: Table,
     names: Sequence[str],
     hierarchies: Mapping[str, Hierarchy],
@@ -167,9 +170,11 @@ def problem_of(
     log: StepLog,
 ) -> Problem:
     """The input of a search: the combinations of a table, its hierarchies and the demand."""
+    weights = np.array(column_weights(settings.weights, names, "weights"))
     coded = {name: hierarchy.codes(table, name) for name, hierarchy in hierarchies.items()}
     records = None if demand.population is None else demand.records
-    return Problem(names, combinations_of(table, names, records), coded, demand, log)
+    found = combinations_of(table, names, records)
+    return Problem(names, found, coded, weights / weights.mean(), demand, log)
 
 
 def search(
@@ -181,7 +186,7 @@ def search(
     log: StepLog,
 ) -> Recoding:
     """Generalize the named columns of a table so that every class satisfies the demand."""
-    task = problem_of(table, names, hierarchies, demand, log)
+    task = problem_of(settings, table, names, hierarchies, demand, log)
     limit = settings.suppression_limit
     if settings.levels is not None:
         return at_levels(task, fixed_levels(settings.levels, task.coded, names), limit=limit)

@@ -24,7 +24,7 @@ from shoal.masking.identifiers._shapes import (
 )
 from shoal.parameters import ColumnNames, OneOf, Secret, Text
 from shoal.randomness import SecretStream
-from shoal.table import Roles, Table
+from shoal.table import Domain, Roles, Table, scale_name
 
 #: Values of a form that fewer others have would be told by their length and letters.
 _CROWD: Final = 10
@@ -200,7 +200,10 @@ def _with_names(table: Table, name: str, names: list[str], shape: str) -> Table:
     order = sorted(range(len(names)), key=names.__getitem__)
     place = np.empty(len(names) + 1, np.int64)
     place[order], place[-1] = np.arange(len(names)), len(names)
-    return table.with_labels(name, [*(names[at] for at in order), None], place[codes])
+    domain = Domain(
+        scale_name(table.codes(name)), dict.fromkeys(names)
+    )  # digits are no number here
+    return table.with_labels(name, [*(names[at] for at in order), None], place[codes], domain)
 
 
 def _roles_after(roles: Roles, named: Mapping[str, object]) -> Roles:

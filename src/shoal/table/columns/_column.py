@@ -24,14 +24,7 @@ from shoal.table.columns._encode import (
     mostly_differ,
     unordered,
 )
-from shoal.table.columns._frames import (
-    NUMBERS,
-    PER_DAY,
-    Kind,
-    in_type_of,
-    kind_of,
-    plain_floats,
-)
+from shoal.table.columns._frames import NUMBERS, PER_DAY, Kind, in_type_of, kind_of, plain_floats
 from shoal.table.columns._quantities import days_of, scale_name, scale_of
 
 
@@ -91,15 +84,22 @@ class Column:
         """The meaning of each level of a text column among values of a kind."""
         scale = scale_of(kind)
         if scale not in self._domains:
-            self._domains[scale] = read_domain(self.codes.texts, scale)
+            texts = self.codes.texts
+            plain = Domain(scale, value_meanings(scale, texts), was_read=True)
+            self._domains[scale] = plain if scale == "text" else read_domain(texts, scale)
         return self._domains[scale]
+
+    @property
+    def recorded_domain(self) -> Domain | None:
+        """The meanings that were recorded when the texts were written; None if they were not."""
+        return next((one for one in self._domains.values() if not one.was_read), None)
 
     @property
     def own_domain(self) -> Domain:
         """The recorded meanings of the texts or, if there are none, their plain meanings."""
         scale = scale_name(self.codes)
         plain = Domain(scale, value_meanings(scale, self.codes.texts))
-        return next(iter(self._domains.values()), plain)
+        return self.recorded_domain or plain
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "_domains": {}}
@@ -120,7 +120,8 @@ class Column:
         """The cells as integer codes; a missing value has its own code."""
         assert self._cells is not None
         codes = encode(self._cells)
-        if self.dtype == pl.String and 2 * codes.count <= len(codes.codes):
+        shared = self.dtype == pl.String or self.dtype.is_integer()
+        if shared and 2 * codes.count <= len(codes.codes):
             self._cells = None
         return codes
 
@@ -272,14 +273,17 @@ class Column:
     def at(self, rows: npt.NDArray[Any]) -> Column:
         """The column for marked rows, or for rows by position."""
         if self.is_coded:
-            return Column(self.codes.at(rows), self._domains.values())
+            codes = self.codes.at(rows)
+            taken = Column(codes, self._domains.values())
+            same = codes.levels is self.codes.levels and codes.missing == self.codes.missing
+            return taken._compared_like(self) if same else taken
         if rows.dtype == np.bool_:
             return Column(self.series.filter(pl.Series(rows)))
         return Column(self.series[rows])
 
     def taken_from(self, rows: Integers) -> Column:
         """The column with the cells of other rows; -1 makes a cell missing."""
-        if (rows >= 0).all():
+        if self.is_coded or (rows >= 0).all():
             return self.at(rows)
         taken = pl.Series(np.where(rows < 0, 0, rows)).set(pl.Series(rows < 0), None)
         return Column(self.series.gather(taken))
@@ -297,7 +301,8 @@ class Column:
         if old.null_count():
             empty = pl.Series(self.name, [None], dtype=new.dtype)
             new = new.zip_with(old.is_not_null(), empty.new_from_index(0, len(old)))
-        return Column(plain_floats(new))
+        new = plain_floats(new)
+        return self if new.dtype == old.dtype and new.equals(old) else Column(new)
 
     def filled(self, values: Floats) -> Column:
         """A column of the same kind with these numbers; NaN means missing."""
@@ -317,17 +322,24 @@ class Column:
 
     def scrubbed(self) -> Column:
         """The same cells in new memory that holds nothing else."""
+        copied = None
+        if self.is_coded:
+            codes = self.codes
+            copied = Codes(codes.codes.copy(), scrubbed_column(codes.levels), codes.missing)
         if self._cells is None:
-            codes = self.codes
-            levels = scrubbed_column(codes.levels)
-            copied = Codes(codes.codes.copy(), levels, codes.missing)
-            return Column(copied, self._domains.values())
-        scrubbed = Column(scrubbed_column(self._cells))
-        if self.is_coded and scrubbed.dtype == self.dtype:
-            codes = self.codes
-            levels = scrubbed_column(codes.levels)
-            vars(scrubbed)["codes"] = Codes(codes.codes.copy(), levels, codes.missing)
-        return scrubbed
+            assert copied is not None
+            scrubbed = Column(copied, self._domains.values())
+        else:
+            scrubbed = Column(scrubbed_column(self._cells))
+            if copied is not None and scrubbed.dtype == self.dtype:
+                vars(scrubbed)["codes"] = copied
+        return scrubbed._compared_like(self) if scrubbed.dtype == self.dtype else scrubbed
+
+    def _compared_like(self, other: Column) -> Column:
+        """The column itself, with what is known of another one with equal levels."""
+        if other in _IN_ONE_CODE:
+            _IN_ONE_CODE[self] = _IN_ONE_CODE[other].copy()
+        return self
 
     def differs_from(self, other: Column, rows: Integers | None) -> Flags:
         """Which cells differ from those of ``other``, in the same row or in its ``rows``."""

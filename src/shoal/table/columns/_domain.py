@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime as dt
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cached_property
 from typing import Final, NamedTuple
@@ -73,6 +73,8 @@ class Domain:
 
     scale: str
     meanings: Meanings
+    #: Whether they were read from the texts, which somebody else may have written.
+    was_read: bool = field(default=False, compare=False)
 
     def at(self, texts: Sequence[str]) -> Domain | None:
         """The domain for these texts, in their order; None if one is missing."""
@@ -82,7 +84,7 @@ class Domain:
         if not all(text in known or text == ROOT for text in texts):
             return None
         found = {text: None if text == ROOT else known[text] for text in texts}
-        return Domain(self.scale, found)
+        return replace(self, meanings=found)
 
     @cached_property
     def ends(self) -> Floats | None:
@@ -170,7 +172,7 @@ def value_meanings(scale: str, texts: Sequence[str | None]) -> dict[str, Meaning
 
 def read_domain(texts: Iterable[str], scale: str) -> Domain:
     """The meanings of texts in a column of a scale, read from the texts alone."""
-    return Domain(scale, {text: _meaning(text, scale) for text in texts})
+    return Domain(scale, {text: _meaning(text, scale) for text in texts}, was_read=True)
 
 
 def _meaning(text: str, scale: str) -> Meaning:

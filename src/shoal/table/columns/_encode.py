@@ -113,8 +113,13 @@ class Codes:
         return replace(self, codes=codes, times=None)
 
     def at(self, rows: npt.NDArray[Any]) -> Codes:
-        """The marked records, or records by position, with only their own levels."""
-        taken = self.with_codes(self.codes[rows])
+        """The marked records, or by position (-1: missing), with only their own levels."""
+        if rows.dtype != np.bool_ and (rows < 0).any():
+            gap = len(self.levels)
+            codes = np.where(rows < 0, gap, self.codes[rows]).astype(narrowest(gap + 1))
+            taken = replace(self, codes=codes, missing=gap, times=None)
+        else:
+            taken = self.with_codes(self.codes[rows])
         used = taken.counts > 0
         if used.all():
             return taken

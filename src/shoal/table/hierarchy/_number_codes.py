@@ -8,16 +8,13 @@ column says whether it has codes, and the lengths of the numbers show the zeros 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import polars as pl
 
 from shoal.kernels.arrays import Integers
 from shoal.table.columns._frames import kind_of
 from shoal.table.suggestion._column_names import words_of
-
-if TYPE_CHECKING:
-    from shoal.table._table import Table
 
 _POSTCODES: Final = frozenset(
     "zip zipcode postal postalcode postcode postcodes plz postleitzahl cep".split()
@@ -31,6 +28,8 @@ _PERHAPS: Final = frozenset(
     "code codes kode kodes schluessel classification klassifikation occupation beruf industry "
     "branche wirtschaftszweig diagnosis diagnose gemeinde municipality canton district".split()
 )
+#: Codes of places whose states are numbered from 01, by their digits.
+_DIGITS: Final = {"ags": (5, 8), "fips": (5,)}
 _FEWEST: Final = 10
 _SHORTEST: Final = 3
 _MOST: Final = 15  # digits that a float holds
@@ -38,11 +37,15 @@ _MOST: Final = 15  # digits that a float holds
 
 @dataclass(frozen=True)
 class NumberCodes:
-    """The numbers of a column as codes: the digits of a full one, and what is in doubt."""
+    """The numbers of a column as codes: the digits of a full one, and what is in doubt.
+
+    ``are_names`` says that their digits mean nothing either: only their labels do.
+    """
 
     pad: int | None
     are_codes: bool = True
     doubt: str | None = None
+    are_names: bool = False
 
 
 def says_postcode(name: str) -> bool:
@@ -84,7 +87,8 @@ def number_codes(values: pl.Series) -> NumberCodes | None:
         return NumberCodes(None, False, told) if same else None
     if postcode or (lengths == longest).all():
         return NumberCodes(longest)
-    if _shows_zeros(texts, lengths, longest):
+    known = any(longest in _DIGITS.get(word, ()) for word in words)
+    if (known and lengths.min() == longest - 1) or _shows_zeros(texts, lengths, longest):
         return NumberCodes(longest)
     told = (
         "has codes of different lengths, so it is not clear whether leading zeros were lost. They "
@@ -113,10 +117,3 @@ def as_whole(values: pl.Series) -> pl.Series | None:
     if not (numbers.is_finite() & (numbers == numbers.round()) & (numbers.abs() < 1e15)).all():
         return None
     return numbers.cast(pl.Int64)
-
-
-def codes_in(table: Table, column: str) -> NumberCodes | None:
-    """How a column of a table has codes that were read as numbers; None if nothing suggests it."""
-    if table.kind(column) not in ("integer", "float") or table.column(column).is_continuous:
-        return None
-    return number_codes(table.codes(column).levels)

@@ -17,12 +17,17 @@ from shoal.kernels.arrays import Integers
 from shoal.table.columns._domain import ROOT
 from shoal.table.columns._frames import kind_of
 from shoal.table.columns._quantities import numbers_of
+from shoal.table.hierarchy._answers import MANY, are_names, number_order, scale_order
 from shoal.table.hierarchy._intervals import Edges, grid, quantile_edges
 from shoal.table.hierarchy._listed import listed, ordered_rows
-from shoal.table.hierarchy._number_codes import as_whole, number_codes, says_postcode
+from shoal.table.hierarchy._number_codes import (
+    NumberCodes,
+    as_whole,
+    number_codes,
+    says_postcode,
+)
 from shoal.table.hierarchy._rule import Rule, Rung, Suppression, calendar, prefixes
 from shoal.table.storage._types import as_text
-from shoal.table.suggestion._column_names import known, known_scales, words_of
 from shoal.table.suggestion._patterns import written_as_date
 
 if TYPE_CHECKING:
@@ -37,14 +42,10 @@ _WIDEST: Final = 1e307
 _CALENDAR: Final = ("hour", "day", "month", "quarter", "year", "5 years", "decade")
 
 _NEARLY_UNIQUE: Final = 0.5
-_MANY: Final = 50  # fewer values than this are answers to a question, even in a small table
 _RARE: Final = (0.01, 0.05, 0.2)  # values with a smaller share of the records are joined
 _LONGEST_CODE: Final = 12
 _FEWEST_CODES: Final = 10
 _ORDERED_LEVELS: Final = 5
-_NUMBER: Final = re.compile(r"\d+(?:[.,]\d+)?")
-_WORD: Final = re.compile(r"[^\W\d_]+")
-_UNDER: Final = re.compile(r"\s*(?:<|under|below|less|up to|unter|bis)", re.IGNORECASE)
 #: Codes that begin with letters or with a group of digits: F10.2, A10BA02, 47.11, SW1A 1AA.
 _CODE: Final = re.compile(
     r"[A-Za-z]{1,3}\d{1,4}[A-Za-z]{0,2}\d{0,4}(?:[-. /]?\d{1,4}[A-Za-z]{0,3}\d{0,3})?"
@@ -58,6 +59,31 @@ KINDS: Final = tuple(
 )
 
 
+_WHOLE: Final = re.compile(r"-?\d{1,15}")
+_NO_ORDER: Final = (
+    "has codes whose labels have no known order, so rare ones are joined first. If the codes have "
+    "an order, give the column the hierarchy ordered or intervals"
+)
+
+
+def codes_in(table: Table, column: str) -> NumberCodes | None:
+    """How a column of a table has codes that were read as numbers; None if nothing suggests it."""
+    if table.kind(column) not in ("integer", "float") or table.column(column).is_continuous:
+        return None
+    values, facts = table.codes(column).levels, table.dictionary.of(column)
+    if facts.measure != "ordinal" and are_names(values, facts.values or _described(table, column)):
+        doubt = None if facts.measure == "nominal" else _NO_ORDER
+        return NumberCodes(None, are_names=True, doubt=doubt)
+    return number_codes(values)
+
+
+def _described(table: Table, column: str) -> dict[int, str]:
+    """The labels of whole numbers in a metadata file."""
+    known = {} if table.manner is None else table.manner.described
+    labels = known[column].labels if column in known else {}
+    return {int(value): label for value, label in labels.items() if _WHOLE.fullmatch(value)}
+
+
 def proposed(table: Table, column: str, kind: str | None = None) -> Rule:
     """The rule that fits a column, or the best one of a kind."""
     if kind is not None and kind not in KINDS:
@@ -68,7 +94,11 @@ def proposed(table: Table, column: str, kind: str | None = None) -> Rule:
     if len(values) < 3 or kind == "suppression" or is_reason:
         return Suppression()  # nothing lies between two values and the root
     records = coded.counts[: len(values)]
-    return _fitting(values, records) if kind is None else _of_kind(kind, values, records)
+    if kind is not None:
+        return _of_kind(kind, values, records)
+    if (found := codes_in(table, column)) is not None and found.are_names:
+        return _frequency_rule(as_text(values).to_list(), records)
+    return _fitting(values, records)
 
 
 def _fitting(values: pl.Series, records: Integers) -> Rule:
@@ -211,12 +241,12 @@ def _text_rule(values: pl.Series, records: Integers, *, code: bool) -> Rule:
         found = _prefix_rule(values)
         if found.inner_levels:
             return found
-    if len(values) > max(_MANY, _NEARLY_UNIQUE * int(records.sum())):
+    if len(values) > max(MANY, _NEARLY_UNIQUE * int(records.sum())):
         return Suppression()  # a list would copy the whole column
     texts = values.to_list()
-    order = _scale_order(texts)
+    order = scale_order(texts)
     if order is None and (records > 1).all():  # group labels show values, so none may be unique
-        order = _number_order(texts)
+        order = number_order(texts)
     if order is not None:
         return _ordered_rule(order)
     return _frequency_rule(texts, records)
@@ -240,37 +270,6 @@ def _is_code(values: pl.Series) -> bool:
         return True
     shapes = values.str.replace_all(r"\d", "0").str.replace_all(r"\p{L}", "a")
     return lengths.min() == longest and shapes.n_unique() == 1 and "0" in shapes[0]
-
-
-def _scale_order(texts: Sequence[str]) -> list[str] | None:
-    """The texts in the order of a known scale, or None."""
-    bare = {text: " ".join(words_of(text)) for text in texts}
-    if len(set(bare.values())) < len(texts):
-        return None
-    for scale in known_scales():
-        places = {" ".join(words_of(answer)): place for place, answer in enumerate(scale)}
-        if set(bare.values()) <= places.keys():
-            return sorted(texts, key=lambda text: places[bare[text]])
-    return None
-
-
-def _number_order(texts: Sequence[str]) -> list[str] | None:
-    """The texts in the order of their first numbers, such as 5-9 and 10-14, or None.
-
-    What is not a number must be the same in all of them, or words such as "under" and "to".
-    """
-    if len(texts) <= _MANY and all(_NUMBER.fullmatch(text) for text in texts):
-        return None
-    words = [frozenset(_WORD.findall(text.casefold())) - known("ranges") for text in texts]
-    found = [_NUMBER.search(text) for text in texts]
-    numbers = [
-        float(match[0].replace(",", ".")) - 0.5 * bool(_UNDER.match(match.string))
-        for match in found
-        if match is not None
-    ]
-    if len(numbers) < len(texts) or len(set(numbers)) < len(texts) or len(set(words)) > 1:
-        return None
-    return [text for _, text in sorted(zip(numbers, texts, strict=True))]
 
 
 def _frequency_rule(texts: Sequence[str], records: Integers) -> Rule:

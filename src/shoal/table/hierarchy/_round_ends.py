@@ -130,6 +130,32 @@ class RoundEnds:
         """A round point above each tick, with a minimum step, and whether it exists."""
         return self._outwards(ticks, least, self._after, lambda step, at: at)
 
+    def rounder(self, ticks: Ticks, room: Floats, *, up: bool) -> Ticks:
+        """Each point, moved outwards by at most ``room`` if that makes it rounder.
+
+        It stays where it is if a step that large, or a larger one, has it.
+        """
+        points, unsettled = ticks.copy(), np.arange(len(ticks))
+        for step in self._steps:
+            if self.line.dtype == np.int64 and step.size > _NARROW:
+                continue  # the next point may lie beyond the range
+            unsettled = unsettled[
+                (step.nearest or step.floor)(points[unsettled]) != points[unsettled]
+            ]
+            left = unsettled[step.size <= room[unsettled]]
+            spot = self._after(step, points[left]) if up else step.floor(points[left])
+            for _ in range(_TRIES):
+                good = self._may_end(spot)
+                points[left[good]] = spot[good]
+                unsettled = np.setdiff1d(unsettled, left[good], assume_unique=True)
+                left, spot = left[~good], spot[~good]
+                spot = self._after(step, spot) if up else step.floor(self.before(spot))
+                near = abs(spot - points[left]) <= room[left]
+                left, spot = left[near], spot[near]
+            if not len(unsettled):
+                break
+        return points
+
     def beside(self, ticks: Ticks) -> tuple[Ticks, Flags]:
         """Half a step below each tick, which is nobody's value. Dates and times have none."""
         if self.unit == 0 or self._kind not in ("integer", "float"):
@@ -194,6 +220,11 @@ class RoundEnds:
         hit[hit] = self.records[at[hit]] < 2
         return hit
 
+    def _may_end(self, points: Ticks) -> Flags:
+        """Which points exist in the column's type and belong to no single record."""
+        good = np.isfinite(points.astype(np.float64)) & ~self._alone(points)
+        return good & (points < _DAY * _SECOND["ns"]) if self._kind == "time" else good
+
     def before(self, points: Ticks) -> Ticks:
         """The next tick below each."""
         if points.dtype.kind != "f":
@@ -233,9 +264,7 @@ class RoundEnds:
             left = np.flatnonzero(~found & (least <= step.size))
             spot = point(step, ticks[left])
             for _ in range(_TRIES):
-                good = np.isfinite(spot.astype(np.float64)) & ~self._alone(spot)
-                if self._kind == "time":
-                    good &= spot < _DAY * _SECOND["ns"]
+                good = self._may_end(spot)
                 points[left[good]], found[left[good]] = spot[good], True
                 left, spot = left[~good], point(step, beyond(step, spot[~good]))
         return points, found

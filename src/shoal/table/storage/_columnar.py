@@ -22,8 +22,19 @@ _LABELS: Final = (b"label", b"description", b"comment")
 _UNNAMED_INDEX: Final = re.compile(r"__index_level_\d+__")
 
 
-def read_parquet(path: Path, without: Container[str] = ()) -> list[Fields]:
-    """Read a Parquet file ``without`` some columns and an unnamed index of pandas."""
+def read_plain(path: Path, without: Container[str] = ()) -> pl.DataFrame:
+    """Read a Parquet file of plain numbers ``without`` some columns, and without loading Arrow."""
+    try:
+        with path.open("rb") as file:
+            names = list(pl.read_parquet_schema(file))
+        places = [place for place, name in enumerate(names) if name not in without]
+        return pl.read_parquet(path, columns=places, glob=False, hive_partitioning=False)
+    except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
+        raise _damaged(path, "Parquet") from None
+
+
+def read_parquet(path: Path) -> list[Fields]:
+    """Read a Parquet file without an unnamed index of pandas."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -32,7 +43,7 @@ def read_parquet(path: Path, without: Container[str] = ()) -> list[Fields]:
             schema, repeating = file.schema_arrow, _in_dictionaries(file)
         check_names(schema.names, f"'{path}'")
         indexes = _unnamed_indexes(schema)
-        names = [name for name in schema.names if name not in indexes and name not in without]
+        names = [name for name in schema.names if name not in indexes]
         found = _from_dictionaries(path, [name for name in repeating if name in names])
         others = [schema.names.index(name) for name in names if name not in found]
         if others:
@@ -90,6 +101,7 @@ def _in_dictionaries(file: Any) -> list[str]:
 
 
 def _from_dictionaries(path: Path, names: Sequence[str]) -> dict[str, Fields]:
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
     if not names:
@@ -106,6 +118,8 @@ def _from_dictionaries(path: Path, names: Sequence[str]) -> dict[str, Fields]:
                 labels = labels.fill_null(len(texts))
                 texts = pl.concat([texts, pl.Series(name, [None], pl.String)])
             found[name] = Fields(texts, labels.to_numpy())
+            del column, labels
+    pa.default_memory_pool().release_unused()  # which Arrow would keep for later
     return found
 
 

@@ -17,19 +17,8 @@ import numpy as np
 
 from shoal.errors import InputError, did_you_mean
 from shoal.table import Table
-from shoal.utility.models._columns import (
-    Column,
-    Integers,
-    SplitRows,
-    columns_of,
-    target_of,
-)
-from shoal.utility.models._evaluation import (
-    attempt,
-    features_of_model,
-    folds_of,
-    split_columns,
-)
+from shoal.utility.models._columns import Column, Integers, SplitRows, columns_of, target_of
+from shoal.utility.models._evaluation import attempt, features_of_model, folds_of, split_columns
 from shoal.utility.models._learners import Chosen, chosen_learner, learners, matrices, preprocessing
 from shoal.utility.models._scores import CLASSIFICATION_SCORES, Predictions, over_rows
 

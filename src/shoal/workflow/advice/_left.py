@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import Final
 
 import numpy as np
@@ -11,30 +11,36 @@ import numpy as np
 from shoal.table import Table
 from shoal.workflow.release._crowds import crowded_percent, share_step
 
-_CUT: Final = re.compile(r"([^*]*)(\*+)")
-#: What is left of a date, by its notation.
-_CALENDAR: Final = {
-    r"\d{4}-\d{2}": "month",
-    r"\d{4}-Q[1-4]": "quarter",
-    r"\d{4}": "year",
-    r"\d{2}00-\d{2}99": "century",
-    r"\d{4}-\d{4}": "5 years",
-    r"\d{3}0s": "decade",
+_CUT: Final = re.compile(r"([^*]*)(\**)")
+#: What is left of a date and how it is written, from fine to coarse.
+_FORMS: Final = {
+    "day": re.compile(r"\d{4}-\d\d-\d\d"),
+    "month": re.compile(r"\d{4}-\d\d"),
+    "quarter": re.compile(r"\d{4}-Q[1-4]"),
+    "year": re.compile(r"\d{4}"),
+    "5 years": re.compile(r"\d{3}0-\d{3}4|\d{3}5-\d{3}9"),
+    "decade": re.compile(r"\d{3}0s"),
+    "century": re.compile(r"\d\d00-\d\d99"),
 }
 
 #: The units of time with their length in days.
 _UNITS: Final = {"year": 365.25, "month": 30.44, "day": 1, "hour": 1 / 24, "minute": 1 / 1440}
 
 
-def what_is_left(original: Table, masked: Table, *, public: bool = False) -> dict[str, str]:
+def what_is_left(
+    original: Table, masked: Table, *, shifted: Container[str] = (), public: bool = False
+) -> dict[str, str]:
     """What a reader of the release still has of each original column that may be released.
 
-    For the ``public``, shares that compare with the original are in steps of a crowd.
+    ``shifted`` has the columns of shifted dates. For the ``public``, shares that compare with the
+    original are in steps of a crowd.
     """
     names = [name for name in original.columns if name not in original.roles.withheld]
     shares = _public_percent(masked.records) if public else _percent
     named = [name for name in original.roles.naming if name in masked.columns]
     left = {name: _left(original, masked, name, shares) for name in names}
+    moved = {n for n in names if n in shifted and masked.kind(n) in ("date", "datetime")}
+    left |= dict.fromkeys(moved, "shifted, and the time between dates kept")
     return left | dict.fromkeys(named, "pseudonyms")
 
 
@@ -61,7 +67,9 @@ def _left(original: Table, masked: Table, name: str, shares: Callable[[float], s
         return f"changed in {shares(share).removesuffix(' of the records')} of the records"
     counts = masked.value_counts(name)
     gone = counts.pop("*", 0) / len(masked)
-    words = _cut(list(counts)) or _calendar(list(counts)) or _ranges(original, masked, name)
+    dated = original.kind(name) in ("date", "datetime")
+    words = _calendar(list(counts)) if dated else _cut(list(counts))
+    words = words or _ranges(original, masked, name)
     if words is None:
         parts = {"unchanged in": 1 - share, "grouped in": share - gone}
         words = ", ".join(f"{said} {shares(part)}" for said, part in parts.items() if part > 0)
@@ -99,7 +107,7 @@ def _days(days: float) -> str:
 def _cut(labels: list[str]) -> str | None:
     """How many characters are left of codes that were cut on the right, such as ``55***``."""
     found = [_CUT.fullmatch(label) for label in labels]
-    if not all(found) or not found:
+    if not all(found) or not any(one and one[2] for one in found):
         return None
     kept = sorted({len(one[1]) for one in found if one})
     whole = {len(one[0]) for one in found if one}
@@ -113,11 +121,13 @@ def _cut(labels: list[str]) -> str | None:
 
 
 def _calendar(labels: list[str]) -> str | None:
+    """The calendar unit that is left of dates, or the finest and the coarsest one."""
     labels = [label for label in labels if not label.startswith("<")]  # all earlier ones
-    for pattern, unit in _CALENDAR.items():
-        if labels and all(re.fullmatch(pattern, label) for label in labels):
-            return unit
-    return None
+    units = {unit for unit, form in _FORMS.items() if any(map(form.fullmatch, labels))}
+    if not units or not all(any(f.fullmatch(text) for f in _FORMS.values()) for text in labels):
+        return None
+    there = [unit for unit in _FORMS if unit in units]
+    return there[0] if len(there) == 1 else f"{there[0]} to {there[-1]}"
 
 
 def _percent(share: float) -> str:

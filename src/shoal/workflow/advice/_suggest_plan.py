@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from shoal.errors import InputError
+from shoal.errors import InputError, quoted
 from shoal.hints import Helpful
 from shoal.masking import Generalize
 from shoal.models import KAnonymity, LDiversity, PrivacyModel
@@ -18,6 +18,7 @@ from shoal.table import (
     Roles,
     Table,
     check_table,
+    codes_in,
     mixed_columns,
     suggest_roles,
 )
@@ -166,8 +167,7 @@ def suggest_plan(table: Table, *, k: int | None = None) -> PlanSuggestion:
     quantities = frozenset(
         name
         for name in names
-        if table.kind(name) not in ("text", "boolean")
-        and "prefixes" not in proposed[name].to_plan()  # codes that were read as numbers
+        if table.kind(name) not in ("text", "boolean") and not _has_codes(table, name)
     )
     k, why_k = _crowd(table, k)
     models = _diversity(table)
@@ -185,6 +185,12 @@ def suggest_plan(table: Table, *, k: int | None = None) -> PlanSuggestion:
         "hierarchies": "How values become coarser, level by level up to *, as proposed from the "
         "data.",
     }
+    unordered = [n for n in names if (of := codes_in(table, n)) is not None and of.are_names]
+    if unordered:
+        reasons["hierarchies"] += (
+            f" The labels of {quoted(unordered)} have no known order, so rare codes are joined "
+            "first. If the codes have an order, write { intervals = [2, 4] }, or another width."
+        )
     if models:
         reasons["models"] = (
             "In each crowd the sensitive columns must differ. Otherwise finding the crowd reveals "
@@ -200,6 +206,12 @@ def suggest_plan(table: Table, *, k: int | None = None) -> PlanSuggestion:
         {name: table.kind(name) for name in table.columns},
         () if table.manner is None else tuple(mixed_columns(table)),
     )
+
+
+def _has_codes(table: Table, name: str) -> bool:
+    """Whether a column of numbers has codes, which are no quantities."""
+    found = codes_in(table, name)
+    return found is not None and found.are_codes
 
 
 def _crowd(table: Table, k: int | None) -> tuple[int, str]:

@@ -50,7 +50,11 @@ def _description(release: Release, facts: Mapping[str, Any]) -> Description:
     dialect = data.get("dialect", {})
     is_text = data["format"] in DELIMITER_OF
     return Description(
-        tuple(_column(release, facts, one) for one in data["columns"]),
+        tuple(
+            _column(release, facts, one)
+            for one in data["columns"]
+            if one["name"] not in data.get("coding", {}).get("reasons", {}).values()
+        ),
         delimiter=dialect.get("delimiter", DELIMITER_OF[data["format"]]) if is_text else None,
         decimal=dialect.get("decimal"),
         encoding=dialect.get("encoding", "utf-8") if is_text else None,
@@ -64,17 +68,25 @@ def _column(
     formulas = facts["data"]["formulas"] or {}
     marked = formulas.get("handling") == "neutralised"
     known = {} if release.manner is None else release.manner.described
-    source = known.get(name, DescribedColumn(name))
+    source = known.get(name) or DescribedColumn(
+        name, label=masked.dictionary.labels.get(name), labels=masked.value_labels(name)
+    )
     values = masked.value_counts(name) if source.labels else {}
+    # a list of categories is read as complete, so values without a label are in it too
+    some = any(value in values for value in source.labels)
+    labels = {value: source.labels.get(value, value) for value in values} if some else {}
+    kind = recorded_kind(name, column["type"])
+    if codes := facts["data"].get("coding", {}).get("codes", {}).get(name):
+        kind, labels = "integer", {code: labels.get(text, text) for code, text in codes.items()}
     said = [source.description, what_was_done(release, facts, name)]
     if marked and name in formulas["cells"]:
         said.append("Texts that begin like a formula are preceded by an apostrophe.")
     return DescribedColumn(
         f"'{name}" if marked and name in formulas["names"] else name,
-        recorded_kind(name, column["type"]),
+        kind,
         label=source.label,
         description=" ".join(text for text in said if text),
-        labels={value: label for value, label in source.labels.items() if value in values},
+        labels=labels,
     )
 
 

@@ -134,7 +134,7 @@ def decisions_page(release: Release) -> str:
             )
             for step in release.steps
         ],
-        claims=[(c.key, c.requirement.threshold, c.measured, c.holds) for c in release.claims],
+        claims=[(c.title, c.requirement.threshold, c.measured, c.holds) for c in release.claims],
         left=release.left,
         measured=pairs,
         k=(release.before.k, release.after.k),

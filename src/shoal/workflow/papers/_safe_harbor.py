@@ -52,10 +52,14 @@ _RULE: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
 SMALL_AREAS: Final = frozenset(
     "036 059 063 102 203 556 692 790 821 823 830 831 878 879 884 890 893".split()
 )
+_BY_NAME: Final = "judging by its name"
 _OLDEST: Final = 89
 _ZIP: Final = frozenset("zip zipcode postal postcode postcodes plz postleitzahl cep".split())
 _STATES: Final = frozenset("state states statenum istatenum country countries nation".split())
-_IMAGES: Final = frozenset("photo photos photograph image images picture portrait foto".split())
+_WORDS: Final = {
+    "image": frozenset("photo photos photograph image images img picture portrait foto".split()),
+    "device": frozenset("serial serialno serialnumber seriennummer".split()),
+}
 _DATE: Final = re.compile(r"(\d{4})(-\d\d)?(-\d\d)?(?:[T ]\S*)?")
 _YEAR: Final = re.compile(r"\d{4}|\d{3}0s|\d{2}00s")
 _NUMBER: Final = re.compile(r"\d+(?:\.\d+)?")
@@ -81,9 +85,17 @@ class Item:
 def safe_harbor(release: Release, year: int) -> list[Item]:
     """The 18 identifiers, each with what was found in the released columns."""
     kinds = {profile.name: profile.kind for profile in release.columns}
+    tops = {
+        name: float(step.parameters["top"])
+        for step in release.steps
+        if step.method == "top_bottom_code" and step.parameters.get("top") is not None
+        for name in step.touched
+    }
     found: dict[str, list[Finding]] = {}
     for name in release.masked.columns:
         for kind, why in _findings(release.masked, name, kinds.get(name, "text"), year):
+            found.setdefault(kind, []).append(Finding(name, why))
+        for kind, why in _of_ages(release.masked, name, tops.get(name)):
             found.setdefault(kind, []).append(Finding(name, why))
     keyed = (n for step in release.steps if step.method == "pseudonymize" for n in step.touched)
     for name in dict.fromkeys((*release.masked.roles.unit_columns, *keyed)):  # pseudonyms
@@ -105,23 +117,26 @@ def _once(found: Iterator[Finding]) -> tuple[Finding, ...]:
 def _findings(masked: Table, name: str, kind: str, year: int) -> Iterator[tuple[str, str]]:
     """The kinds of identifiers that a column may hold, each with the reason."""
     hints, values = hints_of(name), None
+    known, told = "", ""
     if isinstance(masked, Table):
         values = [text for text in masked.value_counts(name) if text != ROOT]
         if not values:
             return
         evidence = looks_like_identifier(masked.column(name))
         if evidence is not None:
-            yield evidence.kind, str(evidence)
+            known, told = evidence.kind, str(evidence)
+            yield known, told
         if kind == "text" and written_as_date(masked.column(name).codes.levels):
             yield "date", "its values are dates or parts of dates"
     for one in sorted(hints.identifiers):
-        yield one, "judging by its name"
+        if not (one == known and _BY_NAME in told):
+            yield one, _BY_NAME
     if hints.sensitive == "genetic or biometric":
-        yield "biometric", "judging by its name"
-    if not _IMAGES.isdisjoint(words_of(name)):
-        yield "image", "judging by its name"
+        yield "biometric", _BY_NAME
+    for one, words in _WORDS.items():
+        if not words.isdisjoint(words_of(name)):
+            yield one, _BY_NAME
     yield from _of_dates(hints, kind, values, year)
-    yield from _of_ages(hints, values)
     yield from _of_places(hints, name, values)
 
 
@@ -151,15 +166,22 @@ def _is_year(text: str) -> bool:
     return _YEAR.fullmatch(text) is not None or (text[:1] in "[({<>≤≥" and bool(ends) and whole)
 
 
-def _of_ages(hints: NameHints, values: Sequence[str] | None) -> Iterator[tuple[str, str]]:
-    if hints.quasi != "age":
+def _of_ages(masked: Table, name: str, top: float | None) -> Iterator[tuple[str, str]]:
+    """Ages over 89, but for the one that stands for 90 and over since ages were cut there."""
+    if hints_of(name).quasi != "age":
         return
-    if values is None:
-        yield "age", "judging by its name; its values were not searched"
+    if not isinstance(masked, Table):
+        yield "age", f"{_BY_NAME}; its values were not searched"
         return
-    old = sum(map(_shows_old_age, values))
+    values = [text for text in masked.value_counts(name) if text != ROOT]
+    group = top if top == _OLDEST + 1 else None
+    old = sum(_shows_old_age(text) for text in values if group is None or _number(text) != group)
     if old:
         yield "age", f"{old:,} of its {len(values):,} different values show an age over {_OLDEST}"
+
+
+def _number(text: str) -> float | None:
+    return float(text) if _NUMBER.fullmatch(text) else None
 
 
 def _shows_old_age(text: str) -> bool:

@@ -136,6 +136,7 @@ _UNITS: Final[tuple[tuple[re.Pattern[str], Bins, Callable[[re.Match[str]], int]]
     (re.compile(r"(\d{4})"), Bins("Y"), lambda m: int(m[1])),
     (re.compile(r"(\d{3})0s"), Bins("Y", 10), lambda m: int(m[1])),
     (re.compile(r"(\d\d)00-\d\d99"), Bins("Y", 100), lambda m: int(m[1])),
+    (re.compile(r"(\d{3}[05])-\d{3}[49]"), Bins("Y", 5), lambda m: int(m[1]) // 5),
     (re.compile(r"(\d{4})-Q([1-4])"), Bins("M", 3),
      lambda m: (int(m[1]) - 1970) * 4 + int(m[2]) - 1),
     (re.compile(r"(\d{4})-(0[1-9]|1[0-2])"), Bins("M"),

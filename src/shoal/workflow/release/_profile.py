@@ -8,7 +8,7 @@ to steps of a crowd. Limits and labels come only from the released table.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from typing import Any, Literal
@@ -22,6 +22,7 @@ from shoal.workflow.release._crowds import SMALLEST_CROWD, crowded_percent
 
 SIZE_LIMITS = (1, 2, 3, 5, 10, 20, 50, 100)
 _MOST_BARS = 20
+_EXACT = 2**53
 _NUMBERS = ("integer", "float")
 _DATES = ("date", "datetime")
 
@@ -45,7 +46,8 @@ class ColumnProfile:
     """What happened to one column.
 
     ``numeric`` columns have bars over ranges of numbers, or of dates in days. If ``intervals`` were
-    released, each is spread evenly over its width. ``left`` says what a reader still has of it.
+    released, each is spread evenly over its width. ``left`` says what a reader still has of it, and
+    ``label`` what the column is, in the words of a labelled file.
     """
 
     name: str
@@ -57,6 +59,7 @@ class ColumnProfile:
     numeric: bool
     intervals: bool = False
     left: str = ""
+    label: str = ""
 
     @property
     def dates(self) -> bool:
@@ -89,24 +92,42 @@ def _records_by_size(classes: Classes) -> npt.NDArray[np.float64]:
     return np.bincount(places, classes.rows, len(SIZE_LIMITS)).astype(np.float64)
 
 
-def column_profiles(original: Table, masked: Table) -> list[ColumnProfile]:
-    """What happened to each column of the original, except identifiers."""
+def column_profiles(
+    original: Table, masked: Table, *, shifted: Container[str] = ()
+) -> list[ColumnProfile]:
+    """What happened to each column of the original, except identifiers.
+
+    ``shifted`` has the columns of shifted dates, of which no picture shows the original: whoever
+    knows the period of the true dates can leave out many shifts.
+    """
     names = [n for n in original.columns if n not in original.roles.withheld]
     changed = {n: masked.changed_count(n, original) for n in names if n in masked.columns}
     return [
-        column_profile(original, masked, name, changed.get(name, 0) / masked.records)
+        column_profile(
+            original, masked, name, changed.get(name, 0) / masked.records, alone=name in shifted
+        )
         for name in names
     ]
 
 
 def column_profile(
-    original: Table, masked: Table | None, name: str, changed: float | None
+    original: Table,
+    masked: Table | None,
+    name: str,
+    changed: float | None,
+    *,
+    alone: bool = False,
 ) -> ColumnProfile:
-    """What happened to one column; ``changed`` is the share of changed cells, None if unknown."""
+    """What happened to one column; ``changed`` is the share of changed cells, None if unknown.
+
+    With ``alone``, the picture does not show the original.
+    """
     role, kind = original.roles.of(name), original.kind(name)
     if masked is None or name not in masked.columns:
         return ColumnProfile(name, role, kind, "removed", None, (), False)
     numeric = any(kind in kinds and masked.kind(name) in kinds for kinds in (_NUMBERS, _DATES))
+    if 0 < len(masked.value_labels(name)) == masked.distinct(name):
+        numeric = False  # codes, each with a label
     bars_of = _numeric_bars if numeric else _value_bars
     if changed == 0:
         # the original is not shown next to it: if a few records were removed, the difference
@@ -114,10 +135,11 @@ def column_profile(
         bars = bars_of(None, masked, name)
         return ColumnProfile(name, role, kind, "unchanged", 0.0, bars, numeric)
     share = None if changed is None else crowded_percent(changed, masked.records)
+    shown = None if alone else original
     if not numeric and (released := _released_intervals(original, masked, name)) is not None:
-        bars = _interval_bars(original, masked, name, *released)
+        bars = _interval_bars(kind, shown, masked, name, *released)
         return ColumnProfile(name, role, kind, "changed", share, bars, True, intervals=True)
-    bars = bars_of(original, masked, name)
+    bars = bars_of(shown, masked, name)
     return ColumnProfile(name, role, kind, "changed", share, bars, numeric)
 
 
@@ -126,10 +148,11 @@ def _numeric_bars(original: Table | None, masked: Table, name: str) -> tuple[Bar
     ends = column.ends
     if ends is None:
         return (Bar("missing", None, 100.0),)
-    bins = Bins.for_range(*ends, _MOST_BARS) if masked.kind(name) in _DATES else None
-    edges = _round_edges(*ends) if bins is None else bins.edges(*ends)
+    kind = masked.kind(name)
+    bins = Bins.for_range(*ends, _MOST_BARS) if kind in _DATES else None
+    edges = _round_edges(*ends, kind) if bins is None else bins.edges(*ends)
     after = column.counts_between(_open(edges))
-    return _bars_between(edges, after, original, masked, name, bins)
+    return _bars_between(edges, after, original, masked, name, bins, whole=kind == "integer")
 
 
 def _released_intervals(
@@ -152,7 +175,8 @@ def _released_intervals(
 
 
 def _interval_bars(
-    original: Table,
+    kind: str,
+    original: Table | None,
     masked: Table,
     name: str,
     stretches: npt.NDArray[Any],
@@ -161,15 +185,14 @@ def _interval_bars(
     """Each released interval spread evenly over its width; open ones end at the picture's edge."""
     ends = stretches[np.isfinite(stretches)]
     low_end, high_end, bins = float(ends.min()), float(ends.max()), None
-    if original.kind(name) in _DATES:
-        bins = Bins.for_range(low_end, high_end - 1, _MOST_BARS)
-        bins = bins if high_end > low_end + 1 else Bins("Y")
-        edges = bins.edges(low_end, high_end - 1)
+    if kind in _DATES:
+        last = max(low_end, high_end - 1)
+        bins = Bins.for_range(low_end, last, _MOST_BARS) if last > low_end else Bins("Y")
+        edges = bins.edges(low_end, last)
         if np.isposinf(stretches).any():
             edges = np.append(edges, bins.start(bins.number(edges[-1]) + 1))
     else:
-        least = 1.0 if original.kind(name) == "integer" else 0.0
-        edges = _round_edges(low_end, high_end, least=least)
+        edges = _round_edges(low_end, high_end, kind)
     if np.isneginf(stretches).any():
         with np.errstate(over="ignore"):
             below = edges[0] - (edges[1] - edges[0])
@@ -186,7 +209,7 @@ def _interval_bars(
     points = at == np.arange(len(edges) - 1)
     shares = np.where(width > 0, inside.clip(0) / np.where(width > 0, width, 1), points)
     after = np.rint(counts @ shares).astype(np.int64)
-    return _bars_between(edges, after, original, masked, name, bins)
+    return _bars_between(edges, after, original, masked, name, bins, whole=kind == "integer")
 
 
 def _open(edges: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -201,6 +224,8 @@ def _bars_between(
     masked: Table,
     name: str,
     bins: Bins | None,
+    *,
+    whole: bool,
 ) -> tuple[Bar, ...]:
     """Bars over ranges of numbers or dates, followed by those of cells without a number."""
     before = None
@@ -209,7 +234,7 @@ def _bars_between(
     spans = _crowded_spans(before if before is not None else np.full(len(after), SMALLEST_CROWD))
     ranges = [(float(edges[first]), float(edges[last + 1])) for first, last in spans]
     labels = [
-        f"{_number(low)} to {_number(high)}" if bins is None else bins.label(low, high)
+        _range_label(low, high, whole=whole) if bins is None else bins.label(low, high)
         for low, high in ranges
     ]
     old = None if before is None else _sums(before, spans)
@@ -237,6 +262,9 @@ def _value_bars(original: Table | None, masked: Table, name: str) -> tuple[Bar, 
         if released[value] >= SMALLEST_CROWD
         and (before.get(value, 0) == 0 or before[value] >= SMALLEST_CROWD)
     ]
+    named = masked.value_labels(name)
+    if named and masked.kind(name) == "integer":
+        shown.sort(key=int)  # answers in the order of their codes
     labels, after = list(shown), [released[value] for value in shown]
     old = [before.get(value, 0) for value in shown]
     others_after = sum(released.values()) - sum(after)
@@ -246,6 +274,7 @@ def _value_bars(original: Table | None, masked: Table, name: str) -> tuple[Bar, 
         after.append(others_after)
         old.append(others_before if others_before >= SMALLEST_CROWD else 0)
     counted = None if original is None else np.array(old)
+    labels = [f"{named[text]} ({text})" if text in named else text for text in labels]
     return _with_missing(labels, counted, np.array(after), original, masked, name)
 
 
@@ -312,10 +341,10 @@ def _percent(count: int, rows: int) -> float:
     return float(min(99, max(1, round(100 * count / rows))))
 
 
-def _round_edges(low: float, high: float, *, least: float = 0.0) -> npt.NDArray[Any]:
-    """Twenty-odd edges at most, on round numbers, around the released range and ``least`` apart."""
+def _round_edges(low: float, high: float, kind: str = "float") -> npt.NDArray[Any]:
+    """Twenty-odd edges at most, on round numbers, around the released range."""
     largest = max(abs(low), abs(high))
-    width = max(high / _MOST_BARS - low / _MOST_BARS, least)
+    width = max(high / _MOST_BARS - low / _MOST_BARS, 1.0 if kind == "integer" else 0.0)
     if not width > max(1e-12 * largest, 1e-300):  # finer edges would coincide
         width = max(largest, 1.0) / 10
     magnitude = 10.0 ** math.floor(math.log10(width))
@@ -323,6 +352,13 @@ def _round_edges(low: float, high: float, *, least: float = 0.0) -> npt.NDArray[
     first = math.floor(low / step)
     with np.errstate(over="ignore"):  # the outermost edges may be infinite
         return np.arange(first, math.floor(high / step) + 2) * step
+
+
+def _range_label(low: float, high: float, *, whole: bool) -> str:
+    """A range without its upper end; of whole numbers, from the first to the last one in it."""
+    if whole and abs(high) < _EXACT:
+        high -= 1
+    return _number(low) if low == high else f"{_number(low)} to {_number(high)}"
 
 
 def _number(value: float) -> str:

@@ -31,12 +31,7 @@ from shoal.table import (
     source_digest,
 )
 from shoal.table.storage._formats import READ_ONLY, check_format
-from shoal.workflow._plan import (
-    StepRecord,
-    minimalities_of,
-    minimality_in_words,
-    minimality_of,
-)
+from shoal.workflow._plan import StepRecord, minimalities_of, minimality_in_words, minimality_of
 from shoal.workflow._plan_parts import PAGE_FILES
 from shoal.workflow._require import Claim, plain
 from shoal.workflow.release._crowds import (
@@ -412,9 +407,9 @@ def _write_sampling(sampling: Sampling | None, path: Path) -> dict[str, Any] | N
         return None
     content = io.BytesIO()
     codes = {f"code_{i}": codes for i, codes in enumerate(sampling.codes.values())}
-    records_as_parquet(content, {"row_key": sampling.row_key, **codes})
+    records_as_parquet(content, {"row_key": sampling.whole.row_key, **codes})
     write_private(path, content.getvalue())
-    return {"columns": list(sampling.codes), "sha256": _digest(path)}
+    return {"columns": sampling.whole.columns, "sha256": _digest(path)}
 
 
 def _digest(path: Path) -> str:

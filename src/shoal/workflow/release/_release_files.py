@@ -309,7 +309,7 @@ class Audit:
             return None
         rows = read_records(self.folder / SAMPLING_FILE)
         codes = {name: rows[f"code_{i}"] for i, name in enumerate(recorded["columns"])}
-        return Sampling(rows["row_key"], codes)
+        return Sampling.of_codes(rows["row_key"], codes)
 
 
 def same_owners(one: npt.NDArray[Any], other: npt.NDArray[Any]) -> bool:

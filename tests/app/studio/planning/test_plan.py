@@ -171,6 +171,15 @@ def test_a_change_keeps_comments_and_other_lines(two):
     assert "k_anonymity = 5  # a crowd" in text
 
 
+def test_weights_have_a_field_for_each_column(two):
+    two.post("/plan/steps/add", method="generalize", card="add")
+    form = _shown_form(two, "step-2")
+    two.post("/plan/steps/change", **step_form(two, 2, **form | {"p.weights.1": "2,5"}))
+    asked = two.studio.project.plan.roles.quasi_identifiers[1]
+    assert steps_of(two)[2]["weights"] == {asked: 2.5}
+    two.post("/plan/steps/change", 422, **step_form(two, 2, **form | {"p.weights.1": "0"}))
+
+
 def test_columns_and_a_comma_are_read(two):
     two.post("/plan/steps/change", **step_form(two, 0, **{"p.base": "2,5", "p.columns": ["age"]}))
     assert steps_of(two)[0] == {"method": "round", "base": 2.5, "columns": ["age"]}

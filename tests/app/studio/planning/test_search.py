@@ -214,6 +214,20 @@ def test_the_best_levels_are_found_proved_and_ringed(searching):
     assert "go-to-best" not in counted(searching, "/search?k=6").text  # another question
 
 
+def test_the_search_has_the_weights_of_the_plan(open_studio, people):
+    """Without them, other levels are best."""
+    found = []
+    for weights in ("", "weights = { age = 9 }", "weights = { zip = 9 }"):
+        plan = PLAN.replace("suppression_limit = 0.02", f"suppression_limit = 0.02\n{weights}")
+        browser = open_studio(people, plan, folder=f"with{weights[12:15]}")
+        browser.post("/search/start", k="5", limit="0.02", seconds="30")
+        job = browser.wait(browser.studio.jobs.latest("search"))
+        space = browser.studio.project.plan.steps[0].space(table_of(browser))
+        assert space.at(job.result()["levels"]).loss == pytest.approx(job.result()["loss"])
+        found.append(tuple(job.result()["levels"].values()))
+    assert len(set(found)) > 1
+
+
 def test_a_search_that_nothing_satisfies_is_refused_in_words(searching):
     searching.post("/search/start", 422, k="5", limit="0.02", seconds="-1")
     searching.post("/search/start", k="1999", limit="0", seconds="5")

@@ -83,6 +83,46 @@ def test_labels_follow_a_recoding_and_only_released_values_have_one(tmp_path, ma
         assert not text.isdecimal() or code == int(text)  # a code that is left keeps its number
 
 
+@pytest.mark.parametrize(
+    ("text", "label"),
+    [
+        ("1", "never"),
+        ("[2, 4)", "rarely or often"),
+        ("[1, 4)", "never to often"),
+        ("<3", "up to rarely"),
+        (">=3", "often and above"),
+        ("[2, 9)", "[2, 9)"),  # no label for 8
+        ("<2.5", "<2.5"),
+    ],
+)
+@pytest.mark.parametrize("ending", ["dta", "sav"])
+def test_labels_follow_codes_into_an_interval(tmp_path, ending, text, label):
+    often = {1: "never", 2: "rarely", 3: "often", 4: "always"}
+    write = {"dta": ps.write_dta, "sav": ps.write_sav}[ending]
+    path = tmp_path / f"a.{ending}"
+    frame = pl.DataFrame({"smokes": [1, 2, 3, 4]})
+    write(frame, str(path), variable_value_labels={"smokes": often})
+    labels = np.array([0, 0, 0, 1], np.uint8)
+    table = sh.read(path).with_labels("smokes", [text, "*"], labels)
+    table.write(tmp_path / f"b.{ending}")
+    again, about = read(tmp_path / f"b.{ending}")
+    named = about.variable_value_labels["smokes"]
+    assert [named[code] for code in again["smokes"].to_list()] == [label] * 3 + ["*"]
+
+
+def test_no_two_codes_have_one_label(tmp_path):
+    """Stata's users often read labels as categories, which pandas refuses if one is there twice."""
+    pandas = pytest.importorskip("pandas")
+    frame = pl.DataFrame({"smokes": [1, 2, 3]})
+    labels = {"smokes": {1: "never", 2: "often", 3: "always"}}
+    ps.write_dta(frame, str(tmp_path / "a.dta"), variable_value_labels=labels)
+    table = sh.read(tmp_path / "a.dta")
+    table = table.with_labels("smokes", ["<3", "(-1, 3)", "[1, 3)"], np.arange(3, dtype=np.uint8))
+    table.write(tmp_path / "b.dta")
+    found = pandas.read_stata(tmp_path / "b.dta")["smokes"].tolist()
+    assert sorted(found) == ["(-1, 3)", "never or often", "up to often"]
+
+
 def test_letters_of_stata_are_declared_again(tmp_path):
     release, path = saved(samples.stata(tmp_path), tmp_path)
     frame, about = read(path, user_missing=True)
@@ -114,6 +154,17 @@ def test_ranges_of_spss_are_declared_again(tmp_path, ending):
         assert text is None or code == float(text)
     without, _ = read(path)
     assert without["income"].null_count() >= len(REFUSED) + len(UNKNOWN)
+
+
+def test_missing_values_stay_declared_where_nobody_has_one(tmp_path):
+    frame = pl.DataFrame({"jobs": [1, 2, 3, 4], "pay": [10, 20, 30, 40]})
+    ranges = {"jobs": [9], "pay": [{"lo": 90, "hi": 99}]}
+    ps.write_sav(frame, str(tmp_path / "a.sav"), missing_ranges=ranges)
+    table = sh.read(tmp_path / "a.sav").with_numbers({"pay": np.array([10.0, 20.0, 30.0, 95.0])})
+    table.write(tmp_path / "b.sav")
+    again, about = read(tmp_path / "b.sav", user_missing=True)
+    assert about.missing_ranges == {"jobs": [{"lo": 9, "hi": 9}]}
+    assert again["pay"].to_list() == [10, 20, 30, 95]  # a masked number is nobody's reason
 
 
 def test_a_second_reader_opens_them(tmp_path):
@@ -210,8 +261,8 @@ def test_losses_are_told(tmp_path, format, lost):
     table = sh.read(samples.stata(tmp_path), roles=ROLES)
     assert any(lost in told for told in table.check_holds(format))
     assert any("columns of their own" in told for told in table.check_holds(format))
-    plan = sh.Plan([sh.Generalize("mondrian", k=4)], require=[sh.KAnonymity(4)])
-    release = sh.protect(table, plan)
+    step = sh.Generalize("mondrian", k=4, hierarchies={"marital": HIERARCHIES["marital"]})
+    release = sh.protect(table, sh.Plan([step], require=[sh.KAnonymity(4)]))
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         out = release.save(tmp_path / "out", format=format)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -13,6 +14,7 @@ from shoal.app.studio.planning._methods import docstring_of, fitting, nameable
 from shoal.errors import InputError
 from shoal.masking.generalization._hierarchies import Hierarchies
 from shoal.masking.grouping._group_models import PrivacyModels
+from shoal.masking.suppression._key_sets import KeySets
 from shoal.models import PrivacyModel, discover_models
 from shoal.parameters import (
     ByColumn,
@@ -123,6 +125,7 @@ def _kind(constraint: Constraint) -> str:
         (PrivacyModels, "models"),
         (Hierarchies, "hierarchies"),
         (ByColumn, "by column"),
+        (KeySets, "notation"),
     ):
         if isinstance(constraint, cls):
             return kind
@@ -134,7 +137,7 @@ def _shown(value: Any, kind: str) -> Any:
         return value is True
     if kind == "columns":
         return list(value) if isinstance(value, list) else []
-    if kind == "kept":
+    if kind == "kept" or (kind == "notation" and value):
         return tomlkit.item(value).as_string()
     if isinstance(value, list) and kind == "text":
         return ", ".join(map(str, value))
@@ -273,6 +276,11 @@ def _scalar(shown: Field, text: str) -> Any:
         return None
     if shown.kind in ("whole", "number"):
         return number_in(text)
+    if shown.kind == "notation":
+        try:
+            return tomllib.loads(f"value = {text}")["value"]
+        except tomllib.TOMLDecodeError:
+            return text
     # an option that its measure checks itself may be a number too
     return number_in(text) if shown.accepts.startswith(("a number", "an integer")) else text
 

@@ -27,8 +27,8 @@ from shoal.workflow import Plan
 
 #: The entries of a generalize step that a search of levels needs.
 _KEPT: Final = (
-    "k", "models", "hierarchies", "columns", "suppression_limit", "loss", "whole", "extend",
-    "suppressed", "keep_sensitive",
+    "k", "models", "hierarchies", "columns", "suppression_limit", "loss", "weights", "whole",
+    "extend", "suppressed", "keep_sensitive",
 )  # fmt: skip
 _SPACE: Final = "space"
 _AHEAD: Final = "ahead"

@@ -1,8 +1,9 @@
 """How masked columns become codes again: labels follow a recoding, reasons return to their cells.
 
 An interval is not a code of the source, so each gets a new code with a label. A value that is
-still a code of the source keeps it, and its label. Only labels of released values are written: a
-label of a value that the release does not have may have been made from the data.
+still a code of the source keeps it, and its label. Only labels of released values are written, and
+of the codes that name a released group or interval: any other label may have been made from the
+data.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ def coding_of(columns: Sequence[Column], dictionary: Dictionary, format: str) ->
     reasons = {}
     if FAMILY[format] == dictionary.family:
         for column, after in itertools.pairwise(columns):
-            if dictionary.reasons.get(column.name) == after.name and _may_join(
+            if dictionary.reasons.get(column.name) == after.name and may_join(
                 column, codes.get(column.name), dictionary.of(column.name)
             ):
                 reasons[column.name] = after.name
@@ -118,7 +119,7 @@ def _is_declared(code: float, facts: Facts) -> bool:
     )
 
 
-def _may_join(column: Column, codes: Mapping[int, str] | None, facts: Facts) -> bool:
+def may_join(column: Column, codes: Mapping[int, str] | None, facts: Facts) -> bool:
     """Whether reasons can stand in the cells of a column without being mistaken for values."""
     if not facts.ranges:
         return True
@@ -141,9 +142,26 @@ def value_labels(
     """The labels of the values that a column has, and of no others."""
     if codes is not None:
         domain = column.domain("float")
-        return {code: _label_of(text, facts, domain) for code, text in codes.items()}
+        labels: dict[int | float | str, str] = {}
+        for code, text in codes.items():
+            label = _label_of(text, facts, domain)
+            # readers refuse one label for two codes
+            labels[code] = label if label not in labels.values() else text
+        return labels
     there = set(column.codes.levels.to_list()) if facts.values else set()
     return {value: label for value, label in facts.values.items() if value in there}
+
+
+def labels_of_texts(column: Column, facts: Facts) -> dict[str, str]:
+    """The labels of the values that a column has as texts, where they have one."""
+    if not facts.values:
+        return {}
+    if facts.text:
+        labels = {text: facts.values.get(text, text) for text in column.codes.texts}
+    else:
+        domain = column.domain("float")
+        labels = {text: _label_of(text, facts, domain) for text in column.codes.texts}
+    return {text: label for text, label in labels.items() if label != text}
 
 
 def _label_of(text: str, facts: Facts, domain: Domain) -> str:
@@ -155,11 +173,24 @@ def _label_of(text: str, facts: Facts, domain: Domain) -> str:
     if isinstance(meaning, frozenset):
         parts = [_named(part, facts) for part in sorted(meaning)]
         return " or ".join(part or "" for part in parts) if all(parts) else text
-    if isinstance(meaning, Interval) and meaning.low is not None and meaning.high is not None:
-        low, high = _named(meaning.low, facts), _named(meaning.high, facts)
-        if low and high and not meaning.above_low and not meaning.below_high:
-            return f"{low} to {high}"
-    return text
+    return _stretch(meaning, facts) or text if isinstance(meaning, Interval) else text
+
+
+def _stretch(meaning: Interval, facts: Facts) -> str | None:
+    """An interval of whole codes in the words of its first and its last one."""
+    try:
+        first = None if meaning.low is None else int(meaning.low) + meaning.above_low
+        last = None if meaning.high is None else int(meaning.high) - meaning.below_high
+    except ValueError:
+        return None
+    low, high = (None if end is None else facts.values.get(end) for end in (first, last))
+    if first is None and high:
+        return f"up to {high}"
+    if last is None and low:
+        return f"{low} and above"
+    if first is None or last is None or not (low and high):
+        return None
+    return f"{low} or {high}" if last - first == 1 else f"{low} to {high}"
 
 
 def _named(text: str, facts: Facts) -> str | None:

@@ -14,7 +14,7 @@ import polars as pl
 
 from shoal.errors import InputError, quoted
 from shoal.table.columns._column import Column, scrubbed_column
-from shoal.table.storage.labelled._coding import Coding, coding_of, value_labels
+from shoal.table.storage.labelled._coding import Coding, coding_of, may_join, value_labels
 from shoal.table.storage.labelled._dictionary import FAMILY, WITH_VALUES, Dictionary, Facts
 from shoal.table.storage.labelled._limits import (
     LIMITS,
@@ -184,9 +184,9 @@ def _cells(
         _label(label, format),
         {value: shortened(text, most.longest_value_label) for value, text in labels.items()},
         shown,
-        _declared(facts) if reasons is not None and format in ("sav", "zsav") else (),
+        _declared(facts) if format in ("sav", "zsav") and may_join(column, codes, facts) else (),
         tags,
-        facts.measure if codes is None else "ordinal",
+        facts.measure if codes is None or facts.measure == "nominal" else "ordinal",
     )
 
 

@@ -153,7 +153,10 @@ def _licence(text: str) -> dict[str, str]:
 
 def _field(column: DescribedColumn, decimal: str | None) -> dict[str, Any]:
     kind = _TYPES[column.kind or "text"]
-    labels = [{"value": value, "label": label} for value, label in column.labels.items()]
+    made = {"text": str, "integer": int}.get(column.kind or "text")
+    labels = [
+        {"value": made(value), "label": label} for value, label in column.labels.items() if made
+    ]
     return {
         "name": column.name,
         "type": kind,
@@ -163,7 +166,7 @@ def _field(column: DescribedColumn, decimal: str | None) -> dict[str, Any]:
                 ("title", column.label),
                 ("description", column.description),
                 ("decimalChar", decimal if kind == "number" and decimal == "," else None),
-                ("categories", labels if column.kind == "text" else []),
+                ("categories", labels),
             ]
         ),
     }

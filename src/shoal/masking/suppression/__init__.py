@@ -1,0 +1,1 @@
+"""Local suppression: as few blank cells as possible."""

@@ -1,0 +1,117 @@
+"""From what a step asks for to the cells that it blanks, counted again on the masked table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from shoal.errors import InputError, RequirementNotMet
+from shoal.kernels.arrays import Flags, Integers
+from shoal.masking.suppression._by_agreement import blanks_by_agreement
+from shoal.masking.suppression._by_class import blanks_by_class
+from shoal.masking.suppression._cells import Blanks, Cells
+from shoal.masking.suppression._exact import fewest_blanks
+from shoal.models import KAnonymity, PrivacyModel, counted
+from shoal.randomness import SecretStream
+from shoal.table import Missing, Roles, Table
+
+_ATTEMPTS = 60
+_PASSES = 20  # over overlapping sets of columns
+
+
+@dataclass
+class Fewest:
+    """Blanks cells of a table, set of columns by set of columns.
+
+    ``costs`` has what a cell of each column costs.
+    """
+
+    costs: Mapping[str, float]
+    missing: Missing
+    models: Sequence[PrivacyModel] = ()
+    bound: float | None = None
+    proved: bool = False
+
+    def blank(self, table: Table, sets: Sequence[tuple[list[str], int]]) -> Table:
+        """The table in which every set of columns is anonymous; RequirementNotMet if none is."""
+        draw = SecretStream.from_state().permutation(len(table))
+        roles, blanked = table.roles, -1
+        for _ in range(_PASSES):
+            for names, k in sets:
+                table = _known_by(names, table, roles)
+                table = self._anonymous(table, KAnonymity(k, missing=self.missing), draw)
+            # in the reading that compares blanks, those of one set change the classes of another
+            before, blanked = blanked, sum(map(table.missing_count, table.columns))
+            if len(sets) == 1 or blanked == before:
+                break
+        else:
+            raise self._unreached(table, "the sets of columns overlap too much")
+        if len(sets) > 1:
+            self.bound, self.proved = None, False
+        return _known_by(roles.quasi_identifiers, table, roles)
+
+    def _anonymous(self, table: Table, asked: KAnonymity, draw: Integers) -> Table:
+        if asked.k > table.person_count:
+            raise InputError(
+                f"Suppress requires classes of at least {asked.k} persons, but the table has "
+                f"{counted(table)}. Lower 'k'."
+            )
+        classes, names = table.classes, table.roles.quasi_identifiers
+        sizes = table.crowd_sizes(self.missing)
+        costs = np.array([self.costs[name] for name in names])
+        need = np.full(classes.count, asked.k)
+        masked = table
+        for attempt in range(_ATTEMPTS):
+            short = self._short(masked, asked)
+            if not short.any():
+                if attempt == 0:
+                    self.bound, self.proved = 0.0, True
+                self.proved &= attempt <= 1
+                return masked
+            if attempt or (classes.spread(sizes) >= asked.k)[short].any():
+                self._raise(need, classes.labels, masked.class_sizes(self.missing), short)
+            cells = Cells.of(table, sizes, need, costs)
+            found = self._found(table, cells)
+            if found is None:
+                raise self._unreached(masked, "there are too few records")
+            if attempt == 0 and not self.models:
+                self.bound, self.proved = found.bound, found.proved
+            marked = found.cells(classes, draw)
+            cells_of = {name: marked[:, at] for at, name in enumerate(names) if marked[:, at].any()}
+            masked = table.blank(cells_of)
+        raise self._unreached(masked, "blanks alone do not lead there")
+
+    def _found(self, table: Table, cells: Cells) -> Blanks | None:
+        wildcard = self.missing == "wildcard"
+        found = (blanks_by_agreement if wildcard else blanks_by_class)(cells)
+        if found is None or found.proved or table.has_persons:
+            return found
+        return fewest_blanks(cells, wildcard=wildcard) or found
+
+    def _short(self, table: Table, asked: KAnonymity) -> Flags:
+        """The records in classes that are too small or fail a model."""
+        short = asked.violations(table)
+        for model in self.models:
+            short = short | model.violations(table)
+        return short
+
+    @staticmethod
+    def _raise(need: Integers, labels: Integers, sizes: Integers, short: Flags) -> None:
+        """Ask for larger crowds around records that still fail: a quarter more each time."""
+        np.maximum.at(need, labels[short], sizes[short] + 1 + sizes[short] // 4)
+
+    def _unreached(self, table: Table, why: str) -> RequirementNotMet:
+        return RequirementNotMet(
+            f"Suppress found no blanks that satisfy its models among {counted(table)}: {why}. "
+            "Generalize before this step, or remove records with 'min_class_size'. Nothing was "
+            "written."
+        )
+
+
+def _known_by(names: Sequence[str], table: Table, roles: Roles) -> Table:
+    """The table with these quasi-identifiers and, for the rest, the roles that it had."""
+    if tuple(names) != roles.quasi_identifiers:
+        roles = replace(roles.without(names), quasi_identifiers=tuple(names))
+    return table if table.roles == roles else table.with_roles(roles, released=True)
