@@ -123,6 +123,15 @@ def number(value: float) -> str:
     return f"{value:,.1f}" if 1000 <= abs(value) < 1e15 else f"{value:.4g}"
 
 
+def percent(share: float) -> str:
+    """A readable share; only an exact 0 or 1 is shown as 0 % or 100 %."""
+    if share in (0, 1):
+        return f"{100 * share:.0f} %"
+    if 0 < share < 0.0005:
+        return "< 0.1 %"
+    return "> 99.9 %" if 0.9995 <= share < 1 else f"{100 * share:.1f} %"
+
+
 def clean(text: str) -> str:
     """A text without characters that a page cannot hold or that change the writing direction."""
     return "".join("\ufffd" if _is_unfit(character) else character for character in str(text))

@@ -135,3 +135,16 @@ def test_the_way_back_from_signs_of_missing_values_keeps_the_place_of_the_plan(s
     back = next(line for line in result.stdout.splitlines() if "--only-missing-value" in line)
     assert shoal(*shlex.split(back)[1:]).exit_code == 0
     assert Plan.load("first.toml").read.columns["Gewicht"] == "text"
+
+
+def test_roles_are_suggested_for_the_table_that_a_plan_reads(shoal, tmp_path):
+    rows = "".join(f"{20 + n % 40};{'k.A.' if n == 7 else f'{n},5'}\n" for n in range(60))
+    (tmp_path / "leute.csv").write_text(f"Alter;Gewicht\n{rows}")
+    result = shoal("roles", "leute.csv")
+    assert "Read as missing: 'k.A.'" in result.stdout
+    back = next(line for line in result.stdout.splitlines() if "--only-missing-value" in line)
+    kinds = [
+        {one["name"]: one["kind"] for one in json.loads(shoal(*words).stdout)["columns"]}
+        for words in (["roles", "leute.csv", "--json"], [*shlex.split(back)[1:], "--json"])
+    ]
+    assert [one["Gewicht"] for one in kinds] == ["float", "text"]

@@ -16,8 +16,8 @@ from shoal.app.cli._options import (
     Reading,
     check_new,
     command,
+    read_first,
     shown_source,
-    tell_notes,
     write_whole,
 )
 from shoal.app.cli.output import ui
@@ -25,8 +25,6 @@ from shoal.app.cli.output._progress import Working
 
 if TYPE_CHECKING:
     from shoal.table import Roles, Table
-
-_ONLY_USUAL = ("--only-missing-value", "''", "--only-missing-value", "NA")
 
 
 @command("""
@@ -56,8 +54,8 @@ def init(
 
     check_new(out, force=force)
     with Working("Reading the data") as working:
-        loaded, missing, undo = _with_signs_missing(data, reading, out)
-        tell_notes(loaded)
+        named = [] if out == Path("plan.toml") else ["--out", shlex.quote(str(out))]
+        loaded, missing, undo = read_first(data, reading, "shoal init", *named, "--force")
         working("Comparing columns", 0.3)
         suggestion = suggest_roles(loaded)
         open_questions = {one.sentence for one in mixed_columns(loaded)}
@@ -84,27 +82,6 @@ def init(
     source, words = shlex.quote(str(out)), shown_source(data, reading, kept=True)
     ui.command_line("shoal protect", *words, "--plan", source, "--dry-run")
     ui.command_line("shoal protect", *words, "--plan", source, "--out release")
-
-
-def _with_signs_missing(data: str, reading: Reading, out: Path) -> tuple[Table, str, str]:
-    """The table with the usual signs of a missing value read as missing, why, and how to undo it.
-
-    Only signs that keep a whole column from being numbers or dates count. A text that is not on
-    the list of usual signs is never taken for one.
-    """
-    from shoal.table import mixed_columns
-
-    table = reading.read(data, notes=False)
-    mixed = [one for one in mixed_columns(table) if one.signs and not one.others]
-    signs = list(dict.fromkeys(sign for one in mixed for sign in one.signs))
-    again = reading.read_again(data, signs) if signs else None
-    if again is None:
-        return table, "", ""
-    facts = ". ".join(one.fact for one in mixed)
-    named = [] if out == Path("plan.toml") else ["--out", shlex.quote(str(out))]
-    words = [*shown_source(data, reading), *named, *_ONLY_USUAL, "--force"]
-    why = f"Read as missing: {ui.listed(map(repr, signs))}. {facts}. If they are not missing, run:"
-    return again, why, f"shoal init {' '.join(words)}"
 
 
 def _show(plan: FirstPlan, out: Path) -> None:

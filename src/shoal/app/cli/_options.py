@@ -214,7 +214,7 @@ class Reading:
             tell_notes(table)
         return table
 
-    def read_again(self, source: str, missing: Sequence[str]) -> Table | None:
+    def _read_again(self, source: str, missing: Sequence[str]) -> Table | None:
         """The table with further texts that stand for a missing value, without its notes.
 
         None if the source has no such texts, or if the user listed all that stand for one.
@@ -223,6 +223,26 @@ class Reading:
             return None
         texts = [*(self.missing_value or ()), *missing]
         return _read(source, self._given() | {"missing_values": texts}, None)
+
+    def read_first(self, source: str) -> tuple[Table, str]:
+        """The table with the usual signs of a missing value read as missing, and why.
+
+        Only signs that keep a whole column from being numbers or dates count. A text that is not
+        on the list of usual signs is never taken for one.
+        """
+        from shoal.app.cli.output import ui
+        from shoal.table import mixed_columns
+
+        table, why = self.read(source, notes=False), ""
+        mixed = [one for one in mixed_columns(table) if one.signs and not one.others]
+        signs = list(dict.fromkeys(sign for one in mixed for sign in one.signs))
+        again = self._read_again(source, signs) if signs else None
+        if again is not None:
+            facts = ". ".join(one.fact for one in mixed)
+            why = f"Read as missing: {ui.listed(map(repr, signs))}. {facts}. If they are not "
+            table, why = again, f"{why}missing, run:"
+        tell_notes(table)
+        return table, why
 
     def read_other(self, source: str, *, known: ReadOptions | None = None) -> Table:
         """Another table of the call, with the options that fit it."""
@@ -318,11 +338,21 @@ class Reading:
         return words
 
 
+_ONLY_USUAL = ("--only-missing-value", "''", "--only-missing-value", "NA")
+
+
 def _may_have_signs(source: str, format: str | None) -> bool:
     """Whether a text of the source may be declared to stand for a missing value."""
     from shoal.table.storage._reading import OPTIONS_OF
 
     return "missing_values" in OPTIONS_OF.get(format or kind_of_source(source) or "", ())
+
+
+def read_first(data: str, reading: Reading, program: str, *more: str) -> tuple[Table, str, str]:
+    """The table of ``Reading.read_first``, why, and the command that reads the signs as texts."""
+    table, why = reading.read_first(data)
+    words = [program, *shown_source(data, reading), *_ONLY_USUAL, *more]
+    return table, why, " ".join(words) if why else ""
 
 
 def tell_notes(table: Table) -> None:

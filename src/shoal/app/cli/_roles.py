@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from shoal.app.cli._options import AsJson, Data, Reading, command, shown_source
+from shoal.app.cli._options import AsJson, Data, Reading, command, read_first, shown_source
 from shoal.app.cli.output import ui
 from shoal.app.cli.output._progress import Working
 
@@ -34,13 +34,16 @@ def roles(data: Data, reading: Reading, as_json: AsJson = False) -> None:
     from shoal import suggest_roles
 
     with Working("Reading the data") as working:
-        loaded = reading.read(data)
+        loaded, missing, undo = read_first(data, reading, "shoal roles")
         working("Comparing columns", 0.5)
         suggestion = suggest_roles(loaded)
     if as_json:
         ui.print_json(suggestion.to_dict())
         return
     _show(suggestion)
+    if missing:
+        ui.say(missing, style="yellow")
+        ui.command_line(undo)
     ui.heading("Next: write a first plan and edit its roles")
     ui.command_line("shoal init", *shown_source(data, reading))
 

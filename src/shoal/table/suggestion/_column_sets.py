@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.kernels.arrays import Integers
+from shoal.notebook import percent
 from shoal.table.columns._encode import Codes, combine
 
 _ENOUGH = 0.99
@@ -41,7 +42,7 @@ class ColumnSet:
     Examples
     --------
     >>> print(ColumnSet(("age", "zip"), 0.4, 0.95))
-    age, zip: distinction 40.00 %, separation 95.00 %
+    age, zip: distinction 40.0 %, separation 95.0 %
     """
 
     columns: tuple[str, ...]
@@ -55,8 +56,8 @@ class ColumnSet:
 
     def __str__(self) -> str:
         return (
-            f"{', '.join(self.columns)}: distinction {100 * self.distinction:.2f} %, "
-            f"separation {100 * self.separation:.2f} %"
+            f"{', '.join(self.columns)}: distinction {percent(self.distinction)}, "
+            f"separation {percent(self.separation)}"
         )
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from shoal.hints import Helpful, instead
-from shoal.notebook import listing, view
+from shoal.notebook import listing, percent, view
 from shoal.table._roles import Roles
 from shoal.table.columns._frames import Kind
 from shoal.table.suggestion._column_sets import ColumnSet
@@ -151,9 +151,9 @@ def _cells(facts: ColumnFacts) -> tuple[str, ...]:
         facts.name if len(facts.name) <= _WIDEST_NAME else f"{facts.name[: _WIDEST_NAME - 1]}…",
         facts.kind,
         f"{facts.distinct:,}",
-        _percent(facts.missing),
-        _percent(facts.distinction),
-        _percent(facts.separation),
+        percent(facts.missing),
+        percent(facts.distinction),
+        percent(facts.separation),
         (facts.role or "-").replace("_", "-"),
         facts.reason,
     )
@@ -170,7 +170,3 @@ def _column_lines(columns: tuple[ColumnFacts, ...]) -> list[str]:
         ).rstrip()
         for row in [_HEAD, *rows]
     ]
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.2f} %"

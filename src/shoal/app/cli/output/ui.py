@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from shoal.notebook import percent as percent
+
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.text import Text
@@ -255,15 +257,6 @@ def number(value: float) -> str:
     if 1e-9 <= abs(value) < 1e-4:  # in full, since zeros are easier to read than an exponent
         return f"{value:.{1 - math.floor(math.log10(abs(value)))}f}".rstrip("0")
     return f"{int(value):,}" if float(value).is_integer() else f"{value:.4g}"
-
-
-def percent(share: float) -> str:
-    """A readable share; only an exact 0 or 1 is shown as 0 % or 100 %."""
-    if share in (0, 1):
-        return f"{100 * share:.0f} %"
-    if 0 < share < 0.0005:
-        return "< 0.1 %"
-    return "> 99.9 %" if 0.9995 <= share < 1 else f"{100 * share:.1f} %"
 
 
 def count(amount: int, what: str) -> str:
