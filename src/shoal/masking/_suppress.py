@@ -220,7 +220,7 @@ class Suppress(Masker):
         )
         largest = max((self.importance or {}).get(name, 1) for name in columns)
         unit = largest * min(weights)  # the importance of the cheapest column
-        self.bound_ = None if search.bound is None else search.bound * unit
+        self.bound_ = None if search.bound is None else float(f"{search.bound * unit:.9g}")
         self.optimal_ = search.proved
         log.compare(columns, masked, table)
         return masked

@@ -7,15 +7,19 @@ a blank in one record counts for all others, so what has been blanked is counted
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import numpy.typing as npt
 
 from shoal.kernels.arrays import Flags, Floats, Integers
 from shoal.masking.suppression._cells import Blanks, Cells
 
-_ROUNDS = 40  # of assigning some combinations again
+_ROUNDS = 150  # of assigning some combinations again
 _WORK = 200_000  # combinations, over all rounds
 _AGAIN = 0.2  # the share of combinations that are assigned again, besides the costly ones
+_AHEAD = 0.4  # the largest share of them that go ahead, at other costs
+_JITTER = 0.9  # of these costs
 _MENDING = 4
 _AT_ONCE = 50_000_000  # combinations × patterns × columns
 _MOST_MEETINGS = 1_000_000_000  # sought tuples × patterns of blanks × columns: some seconds
@@ -36,6 +40,11 @@ def blanks_by_agreement(cells: Cells) -> Blanks | None:
             break
         again = search.costs() > least + _ENOUGH
         again |= search.random.random(len(short)) < _AGAIN
+        # a few that pay more may help others to pay less
+        search.patterns[again] = False
+        ahead = again & (search.random.random(len(short)) < search.random.random() * _AHEAD)
+        search.run(np.flatnonzero(ahead), _JITTER)
+        again &= ~ahead
         # what lost a match is assigned again as well
         for _ in range(_MENDING):
             search.patterns[again] = False
@@ -83,9 +92,13 @@ class _Search:
         few: Flags = totals < self._cells.need[self._short] - _ENOUGH
         return few
 
-    def run(self, open_: Integers) -> bool:
-        """Give each open combination its cheapest pattern; false if some have none."""
-        for _, layer in self._cells.layers(len(open_)):
+    def run(self, open_: Integers, jitter: float = 0.0) -> bool:
+        """Give each open combination its cheapest pattern; false if some have none.
+
+        With ``jitter``, costs are a little different, so that other patterns come first.
+        """
+        costs = self._cells.costs * self.random.uniform(1 - jitter, 1 + jitter, len(self._own.T))
+        for _, layer in replace(self._cells, costs=costs).layers(len(open_)):
             if not len(open_):
                 return True
             some = max(1, _AT_ONCE // max(1, len(open_) * self._own.shape[1]))
