@@ -20,7 +20,7 @@ import pytest
 import shoal as sh
 from shoal.engines import assess
 from shoal.engines._engine import ROW
-from shoal.engines.steps import Course, _chunked, _run, check_steps
+from shoal.engines.steps import Course, _chunked, _way, check_steps
 from shoal.errors import InputError, RequirementNotMet, RolesError, ShoalError
 from shoal.masking import Masker
 from shoal.randomness import SecretStream
@@ -115,7 +115,7 @@ def test_steps(engine: EngineKind, example: MaskerExample, name: str, fixed: Any
         assert _cells(found) == _cells(expected)
         assert record.removed == known.removed
         assert set(record.touched) >= set(known.touched)  # of a chunk nobody asks what changed
-        assert record.touched == known.touched or _run._way(step) is _chunked.by_chunks
+        assert record.touched == known.touched or _way(step) is _chunked.by_chunks
         assert record.removed_columns == known.removed_columns
     if drawn:
         _check_draw(example.method, before, found.drop(ROW))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import math
+from weakref import ref
 
 import numpy as np
 import polars as pl
@@ -130,3 +132,14 @@ def test_numbers_that_are_equal_beside_a_population_are_counted_together():
     for missing in ("own", "wildcard"):
         sizes = population_sizes(sample, population=everyone, missing=missing)
         assert sizes.tolist() == [2.0, 3.0]
+
+
+def test_measurements_outlive_their_table_without_its_classes():
+    measured = table(1, 1, 2)
+    classes, risks = ref(measured.classes), measured.classes.risks
+    found = [measure(measured) for measure in (prosecutor_risk, marketer_risk)]
+    del measured
+    gc.collect()
+    assert classes() is None
+    assert [one.per_record.tolist() for one in found] == [[0.5, 0.5, 1.0]] * 2
+    assert risks.tolist() == [0.5, 1.0]

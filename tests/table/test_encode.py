@@ -14,9 +14,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.errors import InputError
+from shoal.table import Column, Domain
+from shoal.table.columns._domain import interval_meanings
 from shoal.table.columns._encode import Codes, combine, decode, encode
 
+from ..parts.counting import counted
+
 UTC = dt.UTC
+DECADES = Domain(
+    "numbers", interval_meanings(["20", "30"], ["30", "40"], np.array([[20.0, 30.0], [30.0, 40.0]]))
+)
 COLUMNS = {
     "bool": pl.Series([True, False, True]),
     "int8": pl.Series([-128, 127, -128], dtype=pl.Int8),
@@ -256,3 +263,28 @@ def test_infinite_values_stand_away_from_all_others_and_warn_nobody():
         3,
         2,
     ]
+
+
+def test_a_row_that_is_nowhere_is_missing_and_texts_keep_their_meanings():
+    known = Column.of_labels("age", ["[20, 30)", "[30, 40)"], np.array([0, 1, 1]), DECADES)
+    with counted() as work:
+        taken = known.taken_from(np.array([1, -1, 0, 1])).taken_from(np.array([0, 1, 3]))
+        assert taken.series.to_list() == ["[30, 40)", None, "[30, 40)"]
+        assert taken.codes.levels.to_list() == ["[30, 40)"]
+        assert taken.domain("integer").ends.tolist() == [[30.0, 40.0]]
+    assert (work.encodes, work.parses, work.label_readings) == (0, 0, 0)
+
+
+def test_numbers_that_do_not_change_are_the_same_column():
+    ages = Column(pl.Series("age", [31, None, 40]))
+    assert ages.with_numbers(np.array([31, 7, 40]), keep_equal=False) is ages
+    assert ages.with_numbers(np.array([31, 7, 41]), keep_equal=False) is not ages
+
+
+@pytest.mark.parametrize("values", [list("aab"), [1, 1, 2]])
+def test_cells_that_repeat_are_freed_once_they_are_coded(values):
+    column = Column(pl.Series("x", values * 50))
+    cells = column.series
+    assert column.codes.count == 2
+    assert column.series is not cells
+    assert column.series.equals(cells)

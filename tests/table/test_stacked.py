@@ -10,6 +10,7 @@ import pytest
 
 from shoal.errors import InputError
 from shoal.table import (
+    Column,
     Table,
     shared_codes,
     shared_numbers,
@@ -98,3 +99,17 @@ def test_floats_that_all_differ_are_shared_by_row():
     stacked, same_unit = stacked_numbers_and_unit("x", table, rounded)
     assert np.concatenate([first.of_rows, second.of_rows]).tolist() == stacked.tolist()
     assert unit == same_unit
+
+
+def test_changes_are_counted_once_however_rows_are_shuffled(monkeypatch):
+    table = Table(pl.DataFrame({"x": [0.5, 1.5, 2.5, 3.5]}))
+    masked = table.with_numbers({"x": np.array([0.5, 9.5, 8.5, 7.5])})
+    assert masked.changed_count("x", table) == 3
+    part, twice = masked.keep(np.array([True, True, False, False])), masked.reorder([1, 1, 2, 3])
+    assert part.changed_count("x", table) == 1
+    assert twice.changed_count("x", table) == 4
+    assert masked.paired(table, np.array([1, 0, 2, 3])).changed_count("x", table) == 4
+    monkeypatch.delattr(Column, "differs_from")
+    assert masked.reorder([3, 1, 0, 2]).scrubbed().changed_count("x", table) == 3
+    with pytest.raises(AttributeError):
+        masked.reorder([3, 1, 0]).changed_count("x", table)

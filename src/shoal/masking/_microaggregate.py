@@ -33,11 +33,9 @@ class Microaggregate(Masker):
     records of a group are equal in these columns. This is k-anonymity in the standard sense if the
     columns are the quasi-identifiers (MDAV-ID if they are all columns).
 
-    No value of one person is published for a group. Groups have at least three records, since the
-    mean of two reveals each value to the other person. At least ``k`` values of a group must
-    support a released cell. If fewer are present, or if a text occurs only once in its group, the
-    cell is missing for the whole group. If enough are present, missing values of the group get the
-    group's value as well.
+    No value of one person is published for a group: at least ``k`` values of a group, and never
+    fewer than three, must support a released cell. Otherwise, or if a text occurs only once in its
+    group, the cell is missing for the whole group.
 
     Parameters
     ----------

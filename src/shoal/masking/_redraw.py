@@ -31,9 +31,7 @@ _DIGIT = re.compile(r"\d")
 class Redraw(Masker):
     """Replace the sensitive values of classes that fail a model by draws from classes that hold it.
 
-    A search that looks at sensitive values reveals some of them: an intruder who knows the
-    algorithm knows that a class was made coarser because it would have failed otherwise. With this
-    step, classes can be formed by the quasi-identifiers alone, for example with
+    With this step, classes can be formed by the quasi-identifiers alone, for example with
     ``Generalize(k=5)``. The classes that then fail get other sensitive values. Each of their
     records takes the values of one record, drawn at random from the five classes that satisfy the
     models and are nearest in the quasi-identifiers. This repeats until the class satisfies the

@@ -33,12 +33,9 @@ class Swap(Masker):
     (MDAV-SWAP). With ``partition="individual-ranking"`` the groups have neighboring ranks of the
     column itself (IR-SWAP).
 
-    Each permutation is drawn once, uniformly, and never redrawn. A draw that does not change a
-    group is as likely as any other; excluding it would raise the chance of a right link above
-    1/k. Values are exchanged, never changed: every column keeps its exact distribution.
-
-    The bound of 1/k is for links by the swapped columns. Columns that stay in place can link a
-    row as well as before, and strong correlations narrow down who is who.
+    Every column keeps its exact distribution. The bound of 1/k is for links by the swapped
+    columns. Columns that stay in place can link a row as well as before, and strong correlations
+    narrow down who is who.
 
     Parameters
     ----------

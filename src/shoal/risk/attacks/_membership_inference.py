@@ -67,8 +67,7 @@ def membership_inference(
 
     The details hold the advantage (members found minus others mistaken for members, at the best
     threshold), accuracy and precision for equally many members and others, and the share of members
-    found when 1 % of the others are mistaken for members. By construction, precision has a base
-    rate of 0.5. A precision near 0.5 means that nothing is learned, not that the masking is good.
+    found when 1 % of the others are mistaken for members. A precision of 0.5 is blind guessing.
 
     Parameters
     ----------

@@ -64,8 +64,7 @@ def singling_out(
     ``"multivariate"`` takes the cells of a released record, or ``columns`` of them, and finds the
     people whom all of these cells fit. A cell may be a value, an interval, a set, a calendar unit,
     a prefix or ``*``. A missing cell sets no condition. Blind guessing combines the same kinds of
-    cells, each from a different released record. Anyone who sees the columns one by one can do
-    this, so columns that were shuffled independently single nobody out.
+    cells, each from a different released record.
 
     ``"univariate"`` takes the rarest released values and the extremes, one column at a time. One
     column alone reveals nothing about a record. If a condition holds for one person, this counts
