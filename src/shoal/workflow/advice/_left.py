@@ -96,8 +96,8 @@ def _ranges(original: Table, masked: Table, name: str) -> str | None:
     if kind not in ("integer", "float", "date", "datetime"):
         return None
     codes = masked.codes(name)
-    ends = masked.column(name).domain(kind).ends
-    if ends is None:
+    recorded = masked.column(name).recorded_domain
+    if recorded is None or (ends := recorded.ends) is None:
         return None
     widths = (ends[:, 1] - ends[:, 0])[codes.codes[codes.codes < len(ends)]]
     widths = widths[np.isfinite(widths)]
