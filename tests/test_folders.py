@@ -25,9 +25,8 @@ OF_THE_WHOLE = {
 def files_of(root):
     """The files of each folder, without what running and compiling leave in it."""
     for folder, _, names in os.walk(root):
-        kept = [name for name in names if not name.endswith((".pyc", ".nbi", ".nbc"))]
-        if kept:
-            yield Path(folder), kept
+        if names and Path(folder).name != "__pycache__":
+            yield Path(folder), names
 
 
 @pytest.mark.parametrize("root", ["src", "tests", "benchmarks", "examples"])
