@@ -54,6 +54,15 @@ class Cells:
         """The combinations that too few persons share."""
         return np.flatnonzero(self.sizes < self.need)
 
+    def in_order(self) -> tuple[Cells, Integers]:
+        """The combinations in the order of their values, and which one each was.
+
+        Otherwise the order of the records would decide between choices that cost the same.
+        """
+        order = np.lexsort(self.codes.T[::-1])
+        parts = (self.codes, self.missing, self.counts, self.sizes, self.need)
+        return Cells(*(part[order] for part in parts), self.costs), order
+
     def cost(self, blanks: Blanks) -> float:
         """What blanks cost: the costs of the cells that have a value."""
         paid = (blanks.patterns & ~self.missing[blanks.combinations]) @ self.costs

@@ -85,10 +85,13 @@ class Fewest:
 
     def _found(self, table: Table, cells: Cells) -> Blanks | None:
         wildcard = self.missing == "wildcard"
+        cells, order = cells.in_order()
         found = (blanks_by_agreement if wildcard else blanks_by_class)(cells)
-        if found is None or found.proved or table.has_persons:
-            return found
-        return fewest_blanks(cells, wildcard=wildcard) or found
+        if found is None:
+            return None
+        if not found.proved and not table.has_persons:
+            found = fewest_blanks(cells, wildcard=wildcard) or found
+        return replace(found, combinations=order[found.combinations])
 
     def _short(self, table: Table, asked: KAnonymity) -> Flags:
         """The records in classes that are too small or fail a model."""
