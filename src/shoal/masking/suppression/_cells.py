@@ -60,8 +60,15 @@ class Cells:
         Otherwise the order of the records would decide between choices that cost the same.
         """
         order = np.lexsort(self.codes.T[::-1])
-        parts = (self.codes, self.missing, self.counts, self.sizes, self.need)
-        return Cells(*(part[order] for part in parts), self.costs), order
+        ordered = Cells(
+            self.codes[order],
+            self.missing[order],
+            self.counts[order],
+            self.sizes[order],
+            self.need[order],
+            self.costs,
+        )
+        return ordered, order
 
     def cost(self, blanks: Blanks) -> float:
         """What blanks cost: the costs of the cells that have a value."""
