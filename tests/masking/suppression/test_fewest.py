@@ -254,6 +254,26 @@ def test_persons_count_and_not_their_rows():
             assert len(set().union(*agreeing)) >= 12, (row, len(near))
 
 
+@pytest.mark.parametrize("reading", ["own", "wildcard"])
+@pytest.mark.parametrize("seed", range(4))
+def test_persons_with_many_rows_find_their_crowd(seed, reading):
+    """Rows are enough long before persons are; blanks everywhere are enough in the end."""
+    rng = np.random.default_rng(seed)
+    who = rng.integers(0, 14, 50)
+    frame = table_of(random_rows(seed, 50, (5, 5, 5), missing=0.1)).frame
+    roles = Roles(unit="who", quasi_identifiers=["q0", "q1", "q2"])
+    masked = Suppress(k=4, missing=reading).fit_transform(
+        Table(frame.with_columns(who=pl.Series(who.astype(str))), roles)
+    )
+    assert KAnonymity(4, missing=reading).holds(masked)
+    people = defaultdict(set)
+    for person, row in zip(who, rows_of(masked), strict=True):
+        people[row].add(person)
+    for row in people:
+        near = [row] if reading == "own" else [other for other in people if agree(row, other)]
+        assert len(set().union(*(people[other] for other in near))) >= 4
+
+
 def test_models_hold_in_every_class():
     rows = random_rows(7, 200, (4, 3, 5))
     secrets = [("a", "b", "c")[(row[0] + row[2]) % 3] for row in rows]
