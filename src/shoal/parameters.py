@@ -191,6 +191,19 @@ class ByColumn(Constraint):
         return super().shown(value)
 
 
+def column_numbers(
+    given: Mapping[str, float] | None, columns: Sequence[str], parameter: str
+) -> list[float]:
+    """The number of each column; a column without one has 1."""
+    stray = [name for name in given or () if name not in columns]
+    if stray:
+        raise InputError(
+            f"'{parameter}' names {quoted(stray)}, which this step does not work on. "
+            f"{did_you_mean(stray[0], columns)}"
+        )
+    return [float((given or {}).get(name, 1)) for name in columns]
+
+
 def column_weights(
     given: Mapping[str, float] | None, columns: Sequence[str], parameter: str
 ) -> tuple[float, ...]:
@@ -199,13 +212,7 @@ def column_weights(
     They have 12 digits, so that weights in the same proportions are the same weights, and are at
     least 1e-12, so that none becomes 0.
     """
-    stray = [name for name in given or () if name not in columns]
-    if stray:
-        raise InputError(
-            f"'{parameter}' names {quoted(stray)}, which this step does not work on. "
-            f"{did_you_mean(stray[0], columns)}"
-        )
-    weights = [float((given or {}).get(name, 1)) for name in columns]
+    weights = column_numbers(given, columns, parameter)
     return tuple(max(1e-12, float(f"{weight / max(weights):.11e}")) for weight in weights)
 
 

@@ -23,11 +23,12 @@ from shoal.parameters import (
     Integer,
     OneOf,
     Real,
-    column_weights,
+    column_numbers,
 )
 from shoal.table import Missing, Table
 
 _RULES = ("max_distinct", "min_count", "min_class_size", "where", "k")
+_FARTHEST = 1_000_000_000_000  # beyond it, sums lose single cells
 _OF_K = ("importance", "combinations", "missing", "models")
 
 
@@ -211,16 +212,21 @@ class Suppress(Masker):
         models = models_of(self.models)
         if models:
             demand_of(k, models, table, columns)  # refuses what no class can satisfy
-        weights = column_weights(self.importance, columns, "importance")
-        costs = {name: weight / min(weights) for name, weight in zip(columns, weights, strict=True)}
+        importance = column_numbers(self.importance, columns, "importance")
+        cheapest = min(importance)
+        if max(importance) > _FARTHEST * cheapest:
+            raise InputError(
+                f"'importance' has numbers that are more than {_FARTHEST:,} times as large as "
+                "others, so cheap cells would not count at all. Choose numbers closer together; a "
+                "column without a number has 1."
+            )
+        costs = {name: one / cheapest for name, one in zip(columns, importance, strict=True)}
         search = Fewest(costs, self.missing, models)
         masked = search.blank(table, sets_of(self.combinations, columns, k))
         self.blanked_ = sum(
             masked.missing_count(name) - table.missing_count(name) for name in columns
         )
-        largest = max((self.importance or {}).get(name, 1) for name in columns)
-        unit = largest * min(weights)  # the importance of the cheapest column
-        self.bound_ = None if search.bound is None else float(f"{search.bound * unit:.9g}")
+        self.bound_ = None if search.bound is None else search.bound * cheapest
         self.optimal_ = search.proved
         log.compare(columns, masked, table)
         return masked

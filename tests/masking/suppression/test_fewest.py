@@ -219,6 +219,15 @@ def test_importances_far_apart():
         assert 0 < step.bound_ <= sum(paid) + 1e-6
 
 
+def test_a_bound_is_not_rounded_up():
+    """Two cells of a column whose importance has more digits than a reader wants to see."""
+    step = Suppress(k=2, importance={"q0": 1.00000004937, "q1": 2, "q2": 2})
+    masked = step.fit_transform(table_of([(1, 1, 1), (2, 1, 1), (3, 3, 3), (3, 3, 3)]))
+    assert masked.missing_count("q0") == step.blanked_ == 2
+    assert step.bound_ <= 2 * 1.00000004937
+    assert step.optimal_
+
+
 def test_persons_count_and_not_their_rows():
     rng = np.random.default_rng(2)
     frame = pl.DataFrame(
@@ -243,6 +252,26 @@ def test_persons_count_and_not_their_rows():
                 if (row == other if reading == "own" else agree(row, other))
             ]
             assert len(set().union(*agreeing)) >= 12, (row, len(near))
+
+
+@pytest.mark.parametrize("reading", ["own", "wildcard"])
+@pytest.mark.parametrize("seed", range(4))
+def test_persons_with_many_rows_find_their_crowd(seed, reading):
+    """Rows are enough long before persons are; blanks everywhere are enough in the end."""
+    rng = np.random.default_rng(seed)
+    who = rng.integers(0, 14, 50)
+    frame = table_of(random_rows(seed, 50, (5, 5, 5), missing=0.1)).frame
+    roles = Roles(unit="who", quasi_identifiers=["q0", "q1", "q2"])
+    masked = Suppress(k=4, missing=reading).fit_transform(
+        Table(frame.with_columns(who=pl.Series(who.astype(str))), roles)
+    )
+    assert KAnonymity(4, missing=reading).holds(masked)
+    people = defaultdict(set)
+    for person, row in zip(who, rows_of(masked), strict=True):
+        people[row].add(person)
+    for row in people:
+        near = [row] if reading == "own" else [other for other in people if agree(row, other)]
+        assert len(set().union(*(people[other] for other in near))) >= 4
 
 
 def test_models_hold_in_every_class():
@@ -273,9 +302,15 @@ def test_the_order_of_the_rows_decides_nothing():
         masked = rows_of(Suppress(k=2).fit_transform(table_of(rows)))
         recruited |= {at for at, row in enumerate(masked[:24]) if None in row}
     assert len(recruited) > 1
+
+
+@pytest.mark.parametrize("reading", ["own", "wildcard"])
+@pytest.mark.parametrize("size", [120, 300], ids=["solved", "searched"])
+def test_the_order_of_the_rows_decides_no_combination(size, reading):
+    rows = random_rows(9, size, (4, 3, 5, 6), missing=0.02)
     there, back = (
-        Suppress(k=3).fit_transform(table_of(order))
-        for order in (random_rows(9, 120, (4, 3, 5)), random_rows(9, 120, (4, 3, 5))[::-1])
+        Suppress(k=3, missing=reading).fit_transform(table_of(order))
+        for order in (rows, rows[::-1])
     )
     assert Counter(rows_of(there)) == Counter(rows_of(back))
 
@@ -353,6 +388,7 @@ def test_what_is_refused(given, word):
     [
         ({"k": 11}, "11 persons"),
         ({"k": 2, "importance": {"q9": 1}}, "q9"),
+        ({"k": 2, "importance": {"q0": 1e13}}, "closer"),
         ({"k": 2, "combinations": [3]}, "sets of 3"),
         ({"k": 2, "combinations": [["q0", "q9"]]}, "q9"),
     ],

@@ -54,6 +54,22 @@ class Cells:
         """The combinations that too few persons share."""
         return np.flatnonzero(self.sizes < self.need)
 
+    def in_order(self) -> tuple[Cells, Integers]:
+        """The combinations in the order of their values, and which one each was.
+
+        Otherwise the order of the records would decide between choices that cost the same.
+        """
+        order = np.lexsort(self.codes.T[::-1])
+        ordered = Cells(
+            self.codes[order],
+            self.missing[order],
+            self.counts[order],
+            self.sizes[order],
+            self.need[order],
+            self.costs,
+        )
+        return ordered, order
+
     def cost(self, blanks: Blanks) -> float:
         """What blanks cost: the costs of the cells that have a value."""
         paid = (blanks.patterns & ~self.missing[blanks.combinations]) @ self.costs

@@ -71,7 +71,9 @@ class Fewest:
                 self.proved &= attempt <= 1
                 return masked
             if attempt or (classes.spread(sizes) >= asked.k)[short].any():
-                self._raise(need, classes.labels, masked.class_sizes(self.missing), short)
+                sizes_now = masked.class_sizes(self.missing)
+                if not self._raise(need, classes.labels, sizes_now, short):
+                    break
             cells = Cells.of(table, sizes, need, costs)
             found = self._found(table, cells)
             if found is None:
@@ -85,10 +87,13 @@ class Fewest:
 
     def _found(self, table: Table, cells: Cells) -> Blanks | None:
         wildcard = self.missing == "wildcard"
+        cells, order = cells.in_order()
         found = (blanks_by_agreement if wildcard else blanks_by_class)(cells)
-        if found is None or found.proved or table.has_persons:
-            return found
-        return fewest_blanks(cells, wildcard=wildcard) or found
+        if found is None:
+            return None
+        if not found.proved and not table.has_persons:
+            found = fewest_blanks(cells, wildcard=wildcard) or found
+        return replace(found, combinations=order[found.combinations])
 
     def _short(self, table: Table, asked: KAnonymity) -> Flags:
         """The records in classes that are too small or fail a model."""
@@ -98,13 +103,22 @@ class Fewest:
         return short
 
     @staticmethod
-    def _raise(need: Integers, labels: Integers, sizes: Integers, short: Flags) -> None:
-        """Ask for larger crowds around records that still fail: a quarter more each time."""
-        np.maximum.at(need, labels[short], sizes[short] + 1 + sizes[short] // 4)
+    def _raise(need: Integers, labels: Integers, sizes: Integers, short: Flags) -> bool:
+        """Ask for larger crowds around records that still fail; false if they are the largest.
+
+        They grow by a quarter each time. Where the rows are enough but belong to few persons, or
+        fail a model, more rows are needed, up to all of them.
+        """
+        failing, before = labels[short], need.copy()
+        np.maximum.at(need, failing, sizes[short] + 1 + sizes[short] // 4)
+        stuck = np.unique(failing[need[failing] == before[failing]])
+        need[stuck] += 1 + need[stuck] // 4
+        np.minimum(need, len(labels), out=need)
+        return bool((need != before).any())
 
     def _unreached(self, table: Table, why: str) -> RequirementNotMet:
         return RequirementNotMet(
-            f"Suppress found no blanks that satisfy its models among {counted(table)}: {why}. "
+            f"Suppress found no blanks that are enough among {counted(table)}: {why}. "
             "Generalize before this step, or remove records with 'min_class_size'. Nothing was "
             "written."
         )

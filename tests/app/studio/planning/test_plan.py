@@ -180,6 +180,16 @@ def test_weights_have_a_field_for_each_column(two):
     two.post("/plan/steps/change", 422, **step_form(two, 2, **form | {"p.weights.1": "0"}))
 
 
+def test_sets_of_columns_are_typed_as_in_a_plan(two):
+    two.post("/plan/steps/add", method="suppress", card="add")
+    form = _shown_form(two, "step-2") | {"p.k": "3", "p.min_class_size": "", "p.min_count": ""}
+    form |= {"p.max_distinct": "", "p.where": ""}
+    two.post("/plan/steps/change", **step_form(two, 2, **form | {"p.combinations": '[1, ["age"]]'}))
+    for typed in ("2", "[2", "2020-01-01", "[" * 900):
+        sent = step_form(two, 2, **form | {"p.combinations": typed})
+        assert "sets of columns" in two.post("/plan/steps/change", 422, **sent).text
+
+
 def test_columns_and_a_comma_are_read(two):
     two.post("/plan/steps/change", **step_form(two, 0, **{"p.base": "2,5", "p.columns": ["age"]}))
     assert steps_of(two)[0] == {"method": "round", "base": 2.5, "columns": ["age"]}

@@ -279,7 +279,7 @@ def _scalar(shown: Field, text: str) -> Any:
     if shown.kind == "notation":
         try:
             return tomllib.loads(f"value = {text}")["value"]
-        except tomllib.TOMLDecodeError:
+        except (tomllib.TOMLDecodeError, RecursionError):
             return text
     # an option that its measure checks itself may be a number too
     return number_in(text) if shown.accepts.startswith(("a number", "an integer")) else text
