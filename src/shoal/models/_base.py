@@ -135,7 +135,7 @@ def check_k(k: int, table: Table) -> None:
 def counted(table: Table) -> str:
     """The number of records of a table, and of persons if there are fewer."""
     if not table.has_persons:
-        return f"{table.records} records"
+        return f"{table.records} record{'s' * (table.records != 1)}"
     return f"{table.records} records of {table.person_count} persons"
 
 

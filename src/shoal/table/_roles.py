@@ -266,7 +266,7 @@ def check_roles(
     empty = [name for name in roles.quasi_identifiers if columns[name].missing_count == rows]
     if empty:
         raise RolesError(
-            f"The quasi-identifier {quoted(empty)} has no value in any row. Leave it out of "
+            f"No row has a value of the quasi-identifier {quoted(empty)}. Leave it out of "
             "the quasi-identifiers, or read the column again."
         )
     if roles.weight is not None:

@@ -72,6 +72,15 @@ def test_ranges_of_moments_have_a_width_in_time(step, unit):
     assert re.fullmatch(rf"ranges, half of them up to (a|\d+) ({unit})s?", left)
 
 
+def test_fewest_blanks_are_no_condition():
+    """What a blank tells is said: who is rare, with wildcards."""
+    assert "at least 3 people" in step_in_words("suppress", {"k": 3})
+    assert "known to be rare" not in step_in_words("suppress", {"k": 3})
+    assert "known to be rare" in step_in_words("suppress", {"k": 3, "missing": "wildcard"})
+    sets = step_in_words("suppress", {"k": 3, "combinations": [2], "missing": "wildcard"})
+    assert "several sets" in sets
+
+
 def test_blanks_are_told():
     frame = pl.DataFrame(
         {"job": ["a"] * 4 + ["c"] * 2 + ["b", None], "age": [30] * 3 + [39] * 2 + [41, 42, None]}

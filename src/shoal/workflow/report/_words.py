@@ -57,6 +57,8 @@ def step_in_words(method: str, parameters: Mapping[str, Any]) -> str:
         sentences, rules = WORDS["suppress"], ("max_distinct", "min_count", "min_class_size")
         public = [rule for rule in rules if rule in parameters]
         rule = public[0] if public else str(parameters.get("target", "cells"))
+        if "k" in parameters:
+            rule = "sets" if "combinations" in parameters else parameters.get("missing", "own")
     else:
         sentences, rule = WORDS["steps"], method
         if method == "top_bottom_code" and "fence" not in parameters:
