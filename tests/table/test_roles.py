@@ -115,7 +115,7 @@ def test_a_quasi_identifier_without_a_value():
     with pytest.raises(RolesError, match="'zip'"):
         Table(frame, Roles(quasi_identifiers=["age", "zip"]))
     nothing = pl.DataFrame({"zip": [float("nan")] * 2})
-    with pytest.raises(RolesError, match="'zip' has no value"):
+    with pytest.raises(RolesError, match="'zip'"):
         Table(nothing, Roles(quasi_identifiers=["zip"]))
     Table(frame, Roles(quasi_identifiers=["age"], sensitive=["zip"]))
 
