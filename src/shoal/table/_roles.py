@@ -265,9 +265,10 @@ def check_roles(
         return
     empty = [name for name in roles.quasi_identifiers if columns[name].missing_count == rows]
     if empty:
+        some, have, them = ("s", "have", "them") if len(empty) > 1 else ("", "has", "it")
         raise RolesError(
-            f"No row has a value of the quasi-identifier {quoted(empty)}. Leave it out of "
-            "the quasi-identifiers, or read the column again."
+            f"The quasi-identifier{some} {quoted(empty)} {have} no value in any row. Leave {them} "
+            "out of the quasi-identifiers, or read the table again."
         )
     if roles.weight is not None:
         _check_weight(columns[roles.weight].series)
