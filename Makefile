@@ -73,7 +73,7 @@ test-core: $(CORE)/.installed ## Test what extras and packaging can break, on th
 	@$(KEEP_COMPILED)
 	@$(CORE)/bin/pytest $(PYTEST_JOBS) tests/test_installed.py tests/test_import_time.py \
 		tests/app/cli/test_cli_commands.py tests/table/storage tests/table/test_frames.py \
-		tests/snapshots tests/workflow/test_release.py
+		tests/snapshots tests/workflow/release/test_release.py
 
 # Each number is a case. The next run can start where this one ended: make fuzz FROM=40000.
 MINUTES ?= 10

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -42,3 +43,10 @@ def test_tests_are_where_their_subject_is(repository):
     assert {shelf.parts[0] for shelf in shelves if shelf.parts} > set(OF_THE_WHOLE)
     lost = [shelf for shelf in shelves if not (house / shelf).is_dir()]
     assert not [shelf for shelf in lost if not {shelf.parts[0], shelf.name} & set(OF_THE_WHOLE)]
+
+
+def test_the_paths_in_the_makefile_exist(repository):
+    """A test that moved would otherwise stop the run on the built wheel."""
+    named = re.findall(r"\btests/[\w/.]+", (repository / "Makefile").read_text("utf-8"))
+    assert named
+    assert not [path for path in named if not (repository / path).exists()]
