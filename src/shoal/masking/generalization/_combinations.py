@@ -23,13 +23,28 @@ if TYPE_CHECKING:
 class Combinations:
     """The combinations of codes that occur, with their counts."""
 
-    codes: Labels  # [combination, quasi-identifier]
     counts: Integers  # the records with each combination
     of_row: npt.NDArray[Any]  # the combination of each record
-    columns: list[Codes]
+    columns: list[Codes]  # of the records and, after them, of the people of a population
     rows: Integers  # one row of table or population for each combination
     population: Integers | None = None  # the people of a population with each combination
     times: Integers | None = None  # the number of records per row, if not one
+
+    @cached_property
+    def codes(self) -> Labels:
+        """The codes of all combinations as [combination, quasi-identifier], for the lattices."""
+        codes = np.empty((len(self.counts), len(self.columns)), np.int32)
+        for place in range(len(self.columns)):
+            codes[:, place] = self.column(place)
+        return codes
+
+    def column(self, place: int) -> npt.NDArray[np.unsignedinteger[Any]]:
+        """The code of each combination in one quasi-identifier."""
+        return self.columns[place].codes[self.rows]
+
+    def records_in(self, place: int) -> npt.NDArray[np.unsignedinteger[Any]]:
+        """The code of each record in one quasi-identifier."""
+        return self.columns[place].codes[: len(self.of_row)]
 
     @property
     def records(self) -> int:
@@ -144,15 +159,12 @@ def combinations_of(
     encoded = [everyone.codes(name) for name in columns]
     groups = everyone.group(columns)
     rows = groups.first_rows
-    codes = np.empty((groups.count, len(columns)), np.int32)
-    for place, column in enumerate(encoded):
-        codes[:, place] = column.codes[rows]
     if records is None:
-        return Combinations(codes, groups.rows, groups.labels, encoded, rows, times=everyone.times)
+        return Combinations(groups.rows, groups.labels, encoded, rows, times=everyone.times)
     times = None if everyone.times is None else everyone.times[:records]
     own = np.bincount(groups.labels[:records], times, groups.count).astype(np.int64)
     people = groups.rows - own
-    return Combinations(codes, own, groups.labels[:records], encoded, rows, people, times)
+    return Combinations(own, groups.labels[:records], encoded, rows, people, times)
 
 
 def distinct_rows(matrix: npt.NDArray[np.integer[Any]]) -> tuple[npt.NDArray[Any], Integers]:

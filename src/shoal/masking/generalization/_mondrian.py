@@ -253,30 +253,32 @@ def _shared_ends(
     """Whether at least two people of each box have its lowest value, and its highest."""
     shared = np.zeros((len(reach), 2), np.int32)
     by_persons = len(demand.conditions.persons.value) > 0
-    unit_codes = np.full(len(cut.labels), -1, np.int64)
-    row_codes = found.codes[found.of_row, place]
-    unit_codes[cut.of_row] = row_codes
+    codes = found.records_in(place)
+    if by_persons:
+        boxes = cut.labels[cut.of_row]
+    else:
+        boxes, of_unit = cut.labels, np.full(len(cut.labels), -1, np.int32)
+        of_unit[cut.of_row] = codes
+        codes = of_unit
     for side in (0, 1):
+        there = codes == reach[:, side][boxes]
         if by_persons:
-            boxes = cut.labels[cut.of_row]
-            there = row_codes == reach[boxes, side]
             owned, _ = owned_pairs(boxes[there], demand.secrets[-1][there])
             people = np.bincount(owned, minlength=len(reach))
         else:
-            there = unit_codes == reach[cut.labels, side]
-            people = np.bincount(cut.labels[there], cut.counts[there], len(reach))
+            people = np.bincount(boxes[there], cut.counts[there], len(reach))
         shared[:, side] = people > 1
     return shared
 
 
 def _holders(found: Combinations, place: int, demand: Demand) -> Integers:
     """The number of persons with each code of a column."""
-    codes, count = found.codes[:, place], found.columns[place].count
+    count = found.columns[place].count
     if found.population is None and not len(demand.conditions.persons.value):
         return found.columns[place].counts
     if not len(demand.conditions.persons.value):
-        return np.bincount(codes, found.counts, minlength=count).astype(np.int64)
-    owned, _ = owned_pairs(codes[found.of_row], demand.secrets[-1])
+        return np.bincount(found.column(place), found.counts, minlength=count).astype(np.int64)
+    owned, _ = owned_pairs(found.records_in(place), demand.secrets[-1])
     return np.bincount(owned, minlength=count).astype(np.int64)
 
 
@@ -296,8 +298,12 @@ def _cut(axes: Sequence[Axis], task: Problem, relaxed: bool) -> _Cut:
     from shoal.kernels.boxes.mondrian_boxes import MondrianBoxes
 
     found, demand = task.found, task.demand
-    # stored by column, as the kernel needs it
-    placed = np.stack([axis.places[found.codes[:, i]] for i, axis in enumerate(axes)]).T
+    # stored by column, as the kernel needs it, and as narrow as possible
+    widest = np.min_scalar_type(max((len(axis.back) for axis in axes), default=0))
+    placed = np.empty((len(axes), len(found.counts)), widest)
+    for place, axis in enumerate(axes):
+        placed[place] = axis.places.astype(widest)[found.column(place)]
+    placed = placed.T
     if relaxed:
         units, counts, people, values, of_row = _one_by_one(found, demand.secrets)
     else:

@@ -92,7 +92,7 @@ def _released_codes(recoding: Recoding, task: Problem, place: int) -> npt.NDArra
     """What is released for each record in a column; two stretches may have the same text."""
     column = recoding.columns.get(task.names[place])
     if column is None:
-        return task.found.codes[task.found.of_row, place]
+        return task.found.records_in(place)
     _, same = np.unique([str(text) for text in column.texts], return_inverse=True)
     return same.ravel()[column.of_row]
 
@@ -131,7 +131,7 @@ def accepts_people(
     people = np.bincount(of_class, weights=found.population[person], minlength=count)
     records = found.sums(of_box[recoding.box_of_row], count)
     shares = records / np.maximum(people, 1)
-    presence = np.bincount(person, weights=shares[of_class], minlength=len(found.codes))
+    presence = np.bincount(person, weights=shares[of_class], minlength=len(found.counts))
     presence = np.minimum(presence, 1.0)[found.population > 0]
     highest = max(shares.max(initial=0.0), presence.max(initial=0.0))
     for kind, bound, extra in zip(asked.kinds, asked.bounds, asked.extras, strict=True):

@@ -238,7 +238,7 @@ def combine(parts: Iterable[Keys], rows: int) -> npt.NDArray[np.uint64]:
         if part.count == rows and _all_differ(part):
             return part.codes.astype(np.uint64)
         keys *= np.uint64(part.count)
-        keys += part.codes.astype(np.uint64, copy=False)
+        np.add(keys, part.codes, out=keys, casting="unsafe")  # labels are signed, but not negative
         bound *= max(part.count, 1)
     return keys
 
