@@ -39,9 +39,9 @@ class AddNoise(NumericMasker):
 
     References
     ----------
-    Carvalho, Moniz, Faria, Antunes (2022), Towards a Data Privacy-Predictive Performance
-    Trade-off, section 3 (noise). Mironov (2012), On significance of the least significant bits
-    for differential privacy.
+    Carvalho, Moniz, Faria, Antunes (2022), Towards a Data Privacy-Predictive Performance Trade-off
+    <https://arxiv.org/abs/2201.05226>, section 3 (noise). Mironov (2012), On significance of the
+    least significant bits for differential privacy <https://doi.org/10.1145/2382196.2382264>.
 
     Examples
     --------

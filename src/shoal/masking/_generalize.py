@@ -114,9 +114,11 @@ class Generalize(Masker):
 
     References
     ----------
-    Samarati (2001), Protecting respondents' identities in microdata release. LeFevre, DeWitt,
-    Ramakrishnan (2006), Mondrian multidimensional k-anonymity. Kohlmayer, Prasser, Eckert,
-    Kemper, Kuhn (2012), Flash: efficient, stable and optimal k-anonymity.
+    Samarati (2001), Protecting respondents' identities in microdata release
+    <https://doi.org/10.1109/69.971193>. LeFevre, DeWitt, Ramakrishnan (2006), Mondrian
+    multidimensional k-anonymity <https://doi.org/10.1109/ICDE.2006.101>. Kohlmayer, Prasser,
+    Eckert, Kemper, Kuhn (2012), Flash: efficient, stable and optimal k-anonymity
+    <https://doi.org/10.1109/SocialCom-PASSAT.2012.52>.
 
     Examples
     --------

@@ -71,9 +71,11 @@ class Microaggregate(Masker):
     References
     ----------
     Domingo-Ferrer, Torra (2005), Ordinal, continuous and heterogeneous k-anonymity through
-    microaggregation. Soria-Comas, Domingo-Ferrer (2012), Probabilistic k-anonymity through
-    microaggregation and data swapping, section IV. Soria-Comas, Domingo-Ferrer, Sánchez, Martínez
-    (2015), t-closeness through microaggregation, for groups that satisfy more.
+    microaggregation <https://doi.org/10.1007/s10618-005-0007-5>. Soria-Comas, Domingo-Ferrer
+    (2012), Probabilistic k-anonymity through microaggregation and data swapping
+    <https://doi.org/10.1109/FUZZ-IEEE.2012.6251280>, section IV. Soria-Comas, Domingo-Ferrer,
+    Sánchez, Martínez (2015), t-closeness through microaggregation
+    <https://doi.org/10.1109/TKDE.2015.2435777>, for groups that satisfy more.
 
     Examples
     --------

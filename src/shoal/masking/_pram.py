@@ -35,7 +35,9 @@ class Pram(Masker):
     References
     ----------
     Gouweleeuw, Kooiman, Willenborg, de Wolf (1998), Post randomisation for statistical disclosure
-    control: theory and implementation, Journal of Official Statistics 14.
+    control: theory and implementation
+    <https://www.scb.se/contentassets/ca21efb41fee47d293bbee5bf7be7fb3/post-randomisation-for-statistical-disclosure-control-theory-and-implementation.pdf>,
+    Journal of Official Statistics 14.
 
     Examples
     --------

@@ -34,7 +34,8 @@ class RankSwap(Masker):
 
     References
     ----------
-    Moore (1996), Controlled data-swapping techniques for masking public use microdata sets.
+    Moore (1996), Controlled data-swapping techniques for masking public use microdata sets
+    <https://www.census.gov/content/dam/Census/library/working-papers/1996/adrm/rr96-4.pdf>.
 
     Examples
     --------

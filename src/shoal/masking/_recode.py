@@ -40,8 +40,8 @@ class Recode(NumericMasker):
 
     References
     ----------
-    Carvalho, Moniz, Faria, Antunes (2022), Towards a Data Privacy-Predictive Performance
-    Trade-off, section 3 (global re-coding).
+    Carvalho, Moniz, Faria, Antunes (2022), Towards a Data Privacy-Predictive Performance Trade-off
+    <https://arxiv.org/abs/2201.05226>, section 3 (global re-coding).
 
     Examples
     --------

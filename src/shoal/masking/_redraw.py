@@ -58,8 +58,9 @@ class Redraw(Masker):
 
     References
     ----------
-    Wong, Fu, Wang, Pei (2007), Minimality attack in privacy preserving data publishing, section 5
-    (the algorithm Mask, which draws from any class).
+    Wong, Fu, Wang, Pei (2007), Minimality attack in privacy preserving data publishing
+    <https://scholars.duke.edu/publication/1530694>, section 5 (the algorithm Mask, which draws from
+    any class).
 
     Examples
     --------

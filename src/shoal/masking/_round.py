@@ -32,8 +32,8 @@ class Round(NumericMasker):
 
     References
     ----------
-    Carvalho, Moniz, Faria, Antunes (2022), Towards a Data Privacy-Predictive Performance
-    Trade-off, section 3 (rounding).
+    Carvalho, Moniz, Faria, Antunes (2022), Towards a Data Privacy-Predictive Performance Trade-off
+    <https://arxiv.org/abs/2201.05226>, section 3 (rounding).
 
     Examples
     --------

@@ -89,10 +89,12 @@ class Suppress(Masker):
 
     References
     ----------
-    Carvalho, Moniz, Faria, Antunes (2022), Towards a Data Privacy-Predictive Performance
-    Trade-off, section 3 (suppression). Hundepool et al. (2012), Statistical Disclosure Control,
-    section 3.4 (local suppression). Templ, Kowarik, Meindl (2015), Statistical Disclosure Control
-    for Micro-Data Using the R Package sdcMicro, section 4.2 (importance and sets of columns).
+    Carvalho, Moniz, Faria, Antunes (2022), Towards a Data Privacy-Predictive Performance Trade-off
+    <https://arxiv.org/abs/2201.05226>, section 3 (suppression). Hundepool et al. (2012),
+    Statistical Disclosure Control <https://doi.org/10.1002/9781118348239>, section 3.4 (local
+    suppression). Templ, Kowarik, Meindl (2015), Statistical Disclosure Control for Micro-Data Using
+    the R Package sdcMicro <https://doi.org/10.18637/jss.v067.i04>, section 4.2 (importance and sets
+    of columns).
 
     Examples
     --------

@@ -77,9 +77,10 @@ class Swap(Masker):
 
     References
     ----------
-    Soria-Comas, Domingo-Ferrer (2012), Probabilistic k-anonymity through microaggregation and
-    data swapping. Senavirathne, Torra (2021), Systematic evaluation of probabilistic k-anonymity
-    for privacy preserving micro-data publishing and analysis.
+    Soria-Comas, Domingo-Ferrer (2012), Probabilistic k-anonymity through microaggregation and data
+    swapping <https://doi.org/10.1109/FUZZ-IEEE.2012.6251280>. Senavirathne, Torra (2021),
+    Systematic evaluation of probabilistic k-anonymity for privacy preserving micro-data publishing
+    and analysis <https://doi.org/10.5220/0010560703070320>.
 
     Examples
     --------

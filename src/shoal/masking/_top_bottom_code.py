@@ -52,8 +52,9 @@ class TopBottomCode(NumericMasker):
 
     References
     ----------
-    Carvalho, Moniz, Faria, Antunes (2022), Towards a Data Privacy-Predictive Performance
-    Trade-off, section 3 (top-and-bottom coding). Tukey (1977), Exploratory Data Analysis.
+    Carvalho, Moniz, Faria, Antunes (2022), Towards a Data Privacy-Predictive Performance Trade-off
+    <https://arxiv.org/abs/2201.05226>, section 3 (top-and-bottom coding). Tukey (1977), Exploratory
+    Data Analysis <https://archive.org/details/exploratorydataa0000tuke_7616>.
 
     Examples
     --------

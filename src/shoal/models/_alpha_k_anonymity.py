@@ -35,7 +35,7 @@ class AlphaKAnonymity(SensitiveModel):
     References
     ----------
     Wong, Li, Fu, Wang (2006), (α, k)-anonymity: an enhanced k-anonymity model for privacy
-    preserving data publishing, KDD.
+    preserving data publishing <https://doi.org/10.1145/1150402.1150499>, KDD.
 
     Examples
     --------

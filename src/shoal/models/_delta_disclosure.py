@@ -33,7 +33,7 @@ class DeltaDisclosure(SensitiveModel):
     References
     ----------
     Brickell, Shmatikov (2008), The cost of privacy: destruction of data-mining utility in
-    anonymized data publishing, KDD.
+    anonymized data publishing <https://doi.org/10.1145/1401890.1401904>, KDD.
 
     Examples
     --------

@@ -42,9 +42,10 @@ class DifferentialPrivacy(PrivacyModel):
 
     References
     ----------
-    Li, Qardaji, Su (2012), On sampling, anonymization, and differential privacy. Bild, Kuhn,
-    Prasser (2018), SafePub: a truthful data anonymization algorithm with strong privacy
-    guarantees.
+    Li, Qardaji, Su (2012), On sampling, anonymization, and differential privacy
+    <https://doi.org/10.1145/2414456.2414474>. Bild, Kuhn, Prasser (2018), SafePub: a truthful data
+    anonymization algorithm with strong privacy guarantees
+    <https://doi.org/10.1515/popets-2018-0004>.
 
     Examples
     --------
@@ -175,9 +176,10 @@ def smallest_class_for(epsilon: float, delta: float, *, sampling: float) -> int:
 
     References
     ----------
-    Li, Qardaji, Su (2012), On sampling, anonymization, and differential privacy, ASIACCS. Bild,
-    Kuhn, Prasser (2018), SafePub: a truthful data anonymization algorithm with strong privacy
-    guarantees, PoPETs 2018(1).
+    Li, Qardaji, Su (2012), On sampling, anonymization, and differential privacy
+    <https://doi.org/10.1145/2414456.2414474>, ASIACCS. Bild, Kuhn, Prasser (2018), SafePub: a
+    truthful data anonymization algorithm with strong privacy guarantees
+    <https://doi.org/10.1515/popets-2018-0004>, PoPETs 2018(1).
 
     Examples
     --------

@@ -32,8 +32,9 @@ class KAnonymity(CrowdModel):
 
     References
     ----------
-    Samarati (2001), Protecting respondents' identities in microdata release, definition 2.
-    Sweeney (2002), k-anonymity: a model for protecting privacy.
+    Samarati (2001), Protecting respondents' identities in microdata release
+    <https://doi.org/10.1109/69.971193>, definition 2. Sweeney (2002), k-anonymity: a model for
+    protecting privacy <https://doi.org/10.1142/S0218488502001648>.
 
     Examples
     --------

@@ -40,7 +40,8 @@ class LDiversity(SensitiveModel):
     References
     ----------
     Machanavajjhala, Kifer, Gehrke, Venkitasubramaniam (2007), l-diversity: privacy beyond
-    k-anonymity, ACM TKDD 1(1), definitions 4.1 (entropy) and 4.2 (recursive).
+    k-anonymity <https://doi.org/10.1145/1217299.1217302>, ACM TKDD 1(1), definitions 4.1 (entropy)
+    and 4.2 (recursive).
 
     Examples
     --------

@@ -69,8 +69,9 @@ class KMap(PopulationModel, CrowdModel):
 
     References
     ----------
-    Sweeney (2001), Computational disclosure control: a primer on data privacy protection. El
-    Emam, Dankar (2008), Protecting privacy using k-anonymity, JAMIA 15(5).
+    Sweeney (2001), Computational disclosure control: a primer on data privacy protection
+    <https://hdl.handle.net/1721.1/8589>. El Emam, Dankar (2008), Protecting privacy using
+    k-anonymity <https://doi.org/10.1197/jamia.M2716>, JAMIA 15(5).
 
     Examples
     --------
@@ -145,8 +146,8 @@ class DeltaPresence(PopulationModel):
 
     References
     ----------
-    Nergiz, Atzori, Clifton (2007), Hiding the presence of individuals from shared databases,
-    SIGMOD.
+    Nergiz, Atzori, Clifton (2007), Hiding the presence of individuals from shared databases
+    <https://doi.org/10.1145/1247480.1247554>, SIGMOD.
 
     Examples
     --------
@@ -265,10 +266,11 @@ class PopulationUniqueness(PartitionModel):
     References
     ----------
     Dankar, El Emam, Neisa, Roffey (2012), Estimating the re-identification risk of clinical data
-    sets. Hoshino (2001), Applying Pitman's sampling formula to microdata disclosure risk
-    assessment. Zayatz (1991), Estimation of the percent of unique population elements on a
-    microdata file using the sample. Chen, McNulty (1998), Estimation of identification
-    disclosure risk in microdata.
+    sets <https://doi.org/10.1186/1472-6947-12-66>. Hoshino (2001), Applying Pitman's sampling
+    formula to microdata disclosure risk assessment
+    <https://www.scb.se/contentassets/ff271eeeca694f47ae99b942de61df83/applying-pitmans-sampling-formula-to-microdata-disclosure-risk-assessment.pdf>.
+    Zayatz (1991), Estimation of the percent of unique population elements on a microdata file using
+    the sample. Chen, McNulty (1998), Estimation of identification disclosure risk in microdata.
 
     Examples
     --------

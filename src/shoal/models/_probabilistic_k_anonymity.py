@@ -37,8 +37,8 @@ class ProbabilisticKAnonymity(CrowdModel):
 
     References
     ----------
-    Soria-Comas, Domingo-Ferrer (2012), Probabilistic k-anonymity through microaggregation and
-    data swapping, definition 2.
+    Soria-Comas, Domingo-Ferrer (2012), Probabilistic k-anonymity through microaggregation and data
+    swapping <https://doi.org/10.1109/FUZZ-IEEE.2012.6251280>, definition 2.
 
     Examples
     --------

@@ -40,8 +40,8 @@ class TCloseness(SensitiveModel):
 
     References
     ----------
-    Li, Li, Venkatasubramanian (2007), t-closeness: privacy beyond k-anonymity and l-diversity,
-    ICDE, sections 4.1 and 4.2.
+    Li, Li, Venkatasubramanian (2007), t-closeness: privacy beyond k-anonymity and l-diversity
+    <https://doi.org/10.1109/ICDE.2007.367856>, ICDE, sections 4.1 and 4.2.
 
     Examples
     --------

@@ -96,7 +96,8 @@ def prosecutor_risk(table: Table, *, missing: Missing = "own") -> Measurement:
 
     References
     ----------
-    El Emam, Dankar (2008), Protecting privacy using k-anonymity, section 2.
+    El Emam, Dankar (2008), Protecting privacy using k-anonymity
+    <https://doi.org/10.1197/jamia.M2716>, section 2.
 
     Examples
     --------
@@ -186,8 +187,9 @@ def journalist_risk(
 
     References
     ----------
-    El Emam, Dankar (2008), Protecting privacy using k-anonymity, section 2. Verdonck et al.
-    (2022), The impact of data sampling in the anonymization pipeline.
+    El Emam, Dankar (2008), Protecting privacy using k-anonymity
+    <https://doi.org/10.1197/jamia.M2716>, section 2. Verdonck et al. (2022), The impact of data
+    sampling in the anonymization pipeline.
 
     Examples
     --------
@@ -230,7 +232,8 @@ def records_at_risk(
 
     References
     ----------
-    El Emam (2013), Guide to the De-Identification of Personal Health Information, chapter 16.
+    El Emam (2013), Guide to the De-Identification of Personal Health Information
+    <https://doi.org/10.1201/b14764>, chapter 16.
 
     Examples
     --------
@@ -261,7 +264,8 @@ def uniqueness(table: Table, *, missing: Missing = "own") -> Measurement:
 
     References
     ----------
-    Skinner, Elliot (2002), A measure of disclosure risk for microdata.
+    Skinner, Elliot (2002), A measure of disclosure risk for microdata
+    <https://doi.org/10.1111/1467-9868.00365>.
 
     Examples
     --------

@@ -43,7 +43,9 @@ def individual_risk(
     References
     ----------
     Benedetti, Franconi (1998), Statistical and technological solutions for controlled data
-    dissemination. Franconi, Polettini (2004), Individual risk estimation in μ-Argus: a review.
+    dissemination, described in the Handbook on Statistical Disclosure Control
+    <https://sdctools.github.io/HandbookSDC/03-microdata.html>, chapter 3. Franconi, Polettini
+    (2004), Individual risk estimation in μ-Argus: a review.
 
     Examples
     --------
@@ -92,8 +94,9 @@ def household_risk(
 
     References
     ----------
-    Templ, Kowarik, Meindl (2015), Statistical disclosure control for micro-data using the R
-    package sdcMicro. Hundepool et al. (2012), Statistical Disclosure Control, section 3.3.
+    Templ, Kowarik, Meindl (2015), Statistical disclosure control for micro-data using the R package
+    sdcMicro <https://doi.org/10.18637/jss.v067.i04>. Hundepool et al. (2012), Statistical
+    Disclosure Control <https://doi.org/10.1002/9781118348239>, section 3.3.
 
     Examples
     --------
@@ -225,10 +228,11 @@ def population_uniqueness(
     References
     ----------
     Dankar, El Emam, Neisa, Roffey (2012), Estimating the re-identification risk of clinical data
-    sets. Hoshino (2001), Applying Pitman's sampling formula to microdata disclosure risk
-    assessment. Zayatz (1991), Estimation of the percent of unique population elements on a
-    microdata file using the sample. Chen, McNulty (1998), Estimation of identification
-    disclosure risk in microdata.
+    sets <https://doi.org/10.1186/1472-6947-12-66>. Hoshino (2001), Applying Pitman's sampling
+    formula to microdata disclosure risk assessment
+    <https://www.scb.se/contentassets/ff271eeeca694f47ae99b942de61df83/applying-pitmans-sampling-formula-to-microdata-disclosure-risk-assessment.pdf>.
+    Zayatz (1991), Estimation of the percent of unique population elements on a microdata file using
+    the sample. Chen, McNulty (1998), Estimation of identification disclosure risk in microdata.
 
     Examples
     --------

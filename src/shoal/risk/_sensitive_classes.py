@@ -50,7 +50,7 @@ def homogeneity(
     References
     ----------
     Machanavajjhala, Gehrke, Kifer, Venkitasubramaniam (2006), l-diversity: privacy beyond
-    k-anonymity, section 2.1 (homogeneity attack).
+    k-anonymity <https://doi.org/10.1109/ICDE.2006.1>, section 2.1 (homogeneity attack).
 
     Examples
     --------
@@ -122,8 +122,8 @@ def similarity(
 
     References
     ----------
-    Li, Li, Venkatasubramanian (2007), t-closeness: privacy beyond k-anonymity and l-diversity,
-    section 3 (similarity attack).
+    Li, Li, Venkatasubramanian (2007), t-closeness: privacy beyond k-anonymity and l-diversity
+    <https://doi.org/10.1109/ICDE.2007.367856>, section 3 (similarity attack).
 
     Examples
     --------
@@ -195,8 +195,8 @@ def skewness(
 
     References
     ----------
-    Li, Li, Venkatasubramanian (2007), t-closeness: privacy beyond k-anonymity and l-diversity,
-    section 3 (skewness attack).
+    Li, Li, Venkatasubramanian (2007), t-closeness: privacy beyond k-anonymity and l-diversity
+    <https://doi.org/10.1109/ICDE.2007.367856>, section 3 (skewness attack).
 
     Examples
     --------

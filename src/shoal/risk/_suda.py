@@ -92,8 +92,8 @@ def special_uniques(table: Table, *, size: Count = 3, missing: Missing = "own") 
     References
     ----------
     Elliot, Manning, Ford (2002), A computational algorithm for handling the special uniques
-    problem. Manning, Haglin, Keane (2008), A recursive search algorithm for statistical
-    disclosure assessment.
+    problem. Manning, Haglin, Keane (2008), A recursive search algorithm for statistical disclosure
+    assessment <https://doi.org/10.1007/s10618-007-0078-6>.
 
     Examples
     --------
@@ -176,8 +176,9 @@ def suda(
     References
     ----------
     Elliot, Manning, Ford (2002), A computational algorithm for handling the special uniques
-    problem. Manning, Haglin, Keane (2008), A recursive search algorithm for statistical
-    disclosure assessment. Skinner, Elliot (2002), A measure of disclosure risk for microdata.
+    problem. Manning, Haglin, Keane (2008), A recursive search algorithm for statistical disclosure
+    assessment <https://doi.org/10.1007/s10618-007-0078-6>. Skinner, Elliot (2002), A measure of
+    disclosure risk for microdata <https://doi.org/10.1111/1467-9868.00365>.
 
     Examples
     --------

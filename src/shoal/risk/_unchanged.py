@@ -27,7 +27,8 @@ def unchanged_records(original: Table, masked: Table) -> Measurement:
 
     References
     ----------
-    Hundepool et al. (2012), Statistical Disclosure Control, chapter 3.
+    Hundepool et al. (2012), Statistical Disclosure Control <https://doi.org/10.1002/9781118348239>,
+    chapter 3.
 
     Examples
     --------

@@ -52,7 +52,8 @@ def bayes_sign_test(differences: Any, *, rope: float = 1.0, random_state: int = 
     References
     ----------
     Benavoli, Corani, Mangili, Zaffalon (2014), A Bayesian Wilcoxon signed-rank test based on the
-    Dirichlet process. Benavoli, Corani, Demšar, Zaffalon (2017), Time for a change, section 4.2.
+    Dirichlet process <https://proceedings.mlr.press/v32/benavoli14.html>. Benavoli, Corani, Demšar,
+    Zaffalon (2017), Time for a change <https://jmlr.org/papers/v18/16-305.html>, section 4.2.
 
     Examples
     --------
@@ -124,7 +125,8 @@ def friedman(values: Any, *, higher_is_better: bool = True, alpha: float = 0.05)
 
     References
     ----------
-    Demšar (2006), Statistical comparisons of classifiers over multiple data sets, section 3.2.2.
+    Demšar (2006), Statistical comparisons of classifiers over multiple data sets
+    <https://jmlr.org/papers/v7/demsar06a.html>, section 3.2.2.
 
     Examples
     --------
@@ -160,8 +162,9 @@ def signed_rank(differences: Any) -> tuple[float, float]:
 
     References
     ----------
-    Wilcoxon (1945), Individual comparisons by ranking methods. Pratt (1959), Remarks on zeros and
-    ties in the Wilcoxon signed rank procedures.
+    Wilcoxon (1945), Individual comparisons by ranking methods <https://doi.org/10.2307/3001968>.
+    Pratt (1959), Remarks on zeros and ties in the Wilcoxon signed rank procedures
+    <https://doi.org/10.1080/01621459.1959.10501526>.
 
     Examples
     --------
@@ -189,7 +192,8 @@ def bootstrap_interval(
 
     References
     ----------
-    Efron, Tibshirani (1993), An Introduction to the Bootstrap, chapter 13.
+    Efron, Tibshirani (1993), An Introduction to the Bootstrap
+    <https://doi.org/10.1201/9780429246593>, chapter 13.
 
     Examples
     --------
@@ -278,8 +282,8 @@ def percentage_differences(candidate: Any, baseline: Any) -> Floats:
 
     References
     ----------
-    Carvalho, Moniz, Faria, Antunes (2022), Towards a data privacy-predictive performance
-    trade-off, section 4.
+    Carvalho, Moniz, Faria, Antunes (2022), Towards a data privacy-predictive performance trade-off
+    <https://arxiv.org/abs/2201.05226>, section 4.
 
     Examples
     --------

@@ -33,7 +33,8 @@ def suppressed_cells(original: Table, masked: Table) -> Measurement:
 
     References
     ----------
-    Hundepool et al. (2012), Statistical Disclosure Control, section 3.4.
+    Hundepool et al. (2012), Statistical Disclosure Control <https://doi.org/10.1002/9781118348239>,
+    section 3.4.
 
     Examples
     --------
@@ -80,7 +81,8 @@ def suppressed_records(original: Table, masked: Table) -> Measurement:
 
     References
     ----------
-    Samarati (2001), Protecting Respondents' Identities in Microdata Release, section 4.2.
+    Samarati (2001), Protecting Respondents' Identities in Microdata Release
+    <https://doi.org/10.1109/69.971193>, section 4.2.
 
     Examples
     --------
@@ -141,7 +143,8 @@ def discernibility(original: Table, masked: Table) -> Measurement:
 
     References
     ----------
-    Bayardo, Agrawal (2005), Data privacy through optimal k-anonymization, section 3.
+    Bayardo, Agrawal (2005), Data privacy through optimal k-anonymization
+    <https://doi.org/10.1109/ICDE.2005.42>, section 3.
 
     Examples
     --------
@@ -189,7 +192,8 @@ def average_class_size(
 
     References
     ----------
-    LeFevre, DeWitt, Ramakrishnan (2006), Mondrian multidimensional k-anonymity, section 5.1.
+    LeFevre, DeWitt, Ramakrishnan (2006), Mondrian multidimensional k-anonymity
+    <https://doi.org/10.1109/ICDE.2006.101>, section 5.1.
 
     Examples
     --------

@@ -178,7 +178,8 @@ def total_variation(original: Table, masked: Table, *, columns: Columns = None) 
 
     References
     ----------
-    Levin, Peres, Wilmer (2009), Markov Chains and Mixing Times, section 4.1.
+    Levin, Peres, Wilmer (2009), Markov Chains and Mixing Times
+    <https://pages.uoregon.edu/dlevin/MARKOV/>, section 4.1.
 
     Examples
     --------
@@ -250,8 +251,9 @@ def wasserstein(original: Table, masked: Table, *, columns: Columns = None) -> M
 
     References
     ----------
-    Villani (2009), Optimal Transport, chapter 6; in one dimension Vallender (1974), Calculation
-    of the Wasserstein distance between probability distributions on the line.
+    Villani (2009), Optimal Transport <https://doi.org/10.1007/978-3-540-71050-9>, chapter 6; in one
+    dimension Vallender (1974), Calculation of the Wasserstein distance between probability
+    distributions on the line <https://doi.org/10.1137/1118101>.
 
     Examples
     --------
@@ -312,8 +314,10 @@ def chi_square(original: Table, masked: Table, *, columns: Columns = None) -> Me
     References
     ----------
     Pearson (1900), On the criterion that a given system of deviations from the probable is such
-    that it can be reasonably supposed to have arisen from random sampling. Rao, Scott (1981), The
-    analysis of categorical data from complex sample surveys, section 2 (finite populations).
+    that it can be reasonably supposed to have arisen from random sampling
+    <https://doi.org/10.1080/14786440009463897>. Rao, Scott (1981), The analysis of categorical data
+    from complex sample surveys <https://doi.org/10.1080/01621459.1981.10477633>, section 2 (finite
+    populations).
 
     Examples
     --------
@@ -376,7 +380,8 @@ def cramers_v(original: Table, masked: Table, *, columns: Columns = None) -> Mea
 
     References
     ----------
-    Cramér (1946), Mathematical Methods of Statistics, section 21.9.
+    Cramér (1946), Mathematical Methods of Statistics <https://doi.org/10.1515/9781400883868>,
+    section 21.9.
 
     Examples
     --------

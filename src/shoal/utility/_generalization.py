@@ -60,7 +60,8 @@ def normalized_certainty_penalty(
     References
     ----------
     Xu et al. (2006), Utility-based anonymization using local recoding, section 3. Iyengar (2002),
-    Transforming data to satisfy privacy constraints, section 4 (m - 1 over d - 1).
+    Transforming data to satisfy privacy constraints <https://doi.org/10.1145/775047.775089>,
+    section 4 (m - 1 over d - 1).
 
     Examples
     --------
@@ -195,8 +196,8 @@ def generalization_intensity(
 
     References
     ----------
-    Sweeney (2002), Achieving k-anonymity privacy protection using generalization and suppression,
-    definition of Prec.
+    Sweeney (2002), Achieving k-anonymity privacy protection using generalization and suppression
+    <https://doi.org/10.1142/S021848850200165X>, definition of Prec.
 
     Examples
     --------

@@ -59,8 +59,9 @@ def mutual_information_loss(
     References
     ----------
     Senavirathne, Torra (2021), Systematic evaluation of probabilistic k-anonymity for privacy
-    preserving micro-data publishing and analysis, section 4. Cover, Thomas (2006), Elements of
-    Information Theory, section 2.3.
+    preserving micro-data publishing and analysis <https://doi.org/10.5220/0010560703070320>,
+    section 4. Cover, Thomas (2006), Elements of Information Theory
+    <https://doi.org/10.1002/047174882X>, section 2.3.
 
     Examples
     --------
@@ -168,8 +169,11 @@ def nonuniform_entropy(original: Table, masked: Table, *, columns: Columns = Non
 
     References
     ----------
-    De Waal, Willenborg (1999), Information loss through global recoding and local suppression.
-    Gionis, Tassa (2009), k-anonymization with minimal loss of information, section 4.
+    De Waal, Willenborg (1999), Information loss through global recoding and local suppression,
+    described in the Handbook on Statistical Disclosure Control
+    <https://sdctools.github.io/HandbookSDC/03-microdata.html>, chapter 3. Gionis, Tassa (2009),
+    k-anonymization with minimal loss of information
+    <https://doi.org/10.1109/TKDE.2008.129>, section 4.
 
     Examples
     --------

@@ -51,7 +51,8 @@ def variance_ratio(original: Table, masked: Table, *, columns: Columns = None) -
 
     References
     ----------
-    Snedecor and Cochran (1989), Statistical Methods, section 6.12.
+    Snedecor and Cochran (1989), Statistical Methods
+    <https://www.wiley.com/WileyCDA/WileyTitle/productCd-0813815614.html>, section 6.12.
 
     Examples
     --------
@@ -117,8 +118,9 @@ def scaled_deviation(original: Table, masked: Table, *, columns: Columns = None)
     References
     ----------
     Mateo-Sanz, Domingo-Ferrer, Sebé (2005), Probabilistic information loss measures in
-    confidentiality protection of continuous microdata; Yancey, Winkler, Creecy (2002), Disclosure
-    Risk Assessment in Perturbative Microdata Protection, section 4.
+    confidentiality protection of continuous microdata <https://doi.org/10.1007/s10618-005-0011-9>;
+    Yancey, Winkler, Creecy (2002), Disclosure Risk Assessment in Perturbative Microdata Protection
+    <https://www.census.gov/srd/papers/pdf/rrs2002-01.pdf>, section 4.
 
     Examples
     --------
@@ -158,7 +160,7 @@ def sse_sst(original: Table, masked: Table, *, columns: Columns = None) -> Measu
     References
     ----------
     Domingo-Ferrer, Mateo-Sanz (2002), Practical data-oriented microaggregation for statistical
-    disclosure control, section 2.
+    disclosure control <https://doi.org/10.1109/69.979982>, section 2.
 
     Examples
     --------
@@ -236,9 +238,9 @@ def correlation_difference(
 
     References
     ----------
-    Soria-Comas, Domingo-Ferrer (2012), Probabilistic k-anonymity through microaggregation and
-    data swapping, section V. Their means are over the cells on and above the diagonal, zeros
-    included: those are in ``details["cells"]``.
+    Soria-Comas, Domingo-Ferrer (2012), Probabilistic k-anonymity through microaggregation and data
+    swapping <https://doi.org/10.1109/FUZZ-IEEE.2012.6251280>, section V. Their means are over the
+    cells on and above the diagonal, zeros included: those are in ``details["cells"]``.
 
     Examples
     --------

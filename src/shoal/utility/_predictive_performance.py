@@ -92,8 +92,9 @@ def predictive_performance(
 
     References
     ----------
-    Carvalho, Moniz, Faria, Antunes (2022), Towards a data privacy-predictive performance
-    trade-off. Nadeau, Bengio (2003), Inference for the generalization error.
+    Carvalho, Moniz, Faria, Antunes (2022), Towards a data privacy-predictive performance trade-off
+    <https://arxiv.org/abs/2201.05226>. Nadeau, Bengio (2003), Inference for the generalization
+    error <https://doi.org/10.1023/A:1024068626366>.
 
     Examples
     --------
@@ -190,7 +191,8 @@ def regression_performance(
 
     References
     ----------
-    Nadeau, Bengio (2003), Inference for the generalization error.
+    Nadeau, Bengio (2003), Inference for the generalization error
+    <https://doi.org/10.1023/A:1024068626366>.
 
     Examples
     --------

@@ -75,8 +75,9 @@ def propensity(
     References
     ----------
     Woo et al. (2009), Global measures of data utility for microdata masked for disclosure
-    limitation. Snoke et al. (2018), General and specific utility measures for synthetic data,
-    section 3 and appendix A.1.
+    limitation <https://doi.org/10.29012/jpc.v1i1.568>. Snoke et al. (2018), General and specific
+    utility measures for synthetic data <https://doi.org/10.1111/rssa.12358>, section 3 and appendix
+    A.1.
 
     Examples
     --------

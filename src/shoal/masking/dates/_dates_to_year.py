@@ -31,7 +31,8 @@ class DatesToYear(Masker):
 
     References
     ----------
-    Code of Federal Regulations, 45 CFR 164.514(b)(2)(i)(C).
+    Code of Federal Regulations, 45 CFR 164.514(b)(2)(i)(C)
+    <https://www.ecfr.gov/current/title-45/section-164.514>.
 
     Examples
     --------

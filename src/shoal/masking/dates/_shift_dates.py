@@ -79,7 +79,7 @@ class ShiftDates(Masker):
     References
     ----------
     Hripcsak, Mirhaji, Low, Malin (2016), Preserving temporal relations in clinical data while
-    maintaining privacy, JAMIA 23(6).
+    maintaining privacy <https://doi.org/10.1093/jamia/ocw001>, JAMIA 23(6).
 
     Examples
     --------

@@ -65,8 +65,11 @@ class Pseudonymize(Masker):
 
     References
     ----------
-    ENISA (2019), Pseudonymisation techniques and best practices. Dworkin (2016), Methods for
-    format-preserving encryption, NIST SP 800-38G. Wilkerson (2009), A proposal for proquints.
+    ENISA (2019), Pseudonymisation techniques and best practices
+    <https://www.enisa.europa.eu/publications/pseudonymisation-techniques-and-best-practices>.
+    Dworkin (2016), Methods for format-preserving encryption
+    <https://doi.org/10.6028/NIST.SP.800-38G>, NIST SP 800-38G. Wilkerson (2009), A proposal for
+    proquints <https://arxiv.org/abs/0901.4016>.
 
     Examples
     --------

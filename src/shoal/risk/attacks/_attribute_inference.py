@@ -137,7 +137,7 @@ def attribute_inference(
     ----------
     Senavirathne, Torra (2021), Dissecting anonymization for mixed data, section on attribute
     disclosure. Domingo-Ferrer, Torra (2003), Disclosure risk assessment in statistical microdata
-    protection via advanced record linkage.
+    protection via advanced record linkage <https://doi.org/10.1023/A:1025666923033>.
 
     Examples
     --------

@@ -68,7 +68,7 @@ def intersection(
     References
     ----------
     Ganta, Kasiviswanathan, Smith (2008), Composition attacks and auxiliary information in data
-    privacy, section 2 (intersection attack).
+    privacy <https://doi.org/10.1145/1401890.1401926>, section 2 (intersection attack).
 
     Examples
     --------

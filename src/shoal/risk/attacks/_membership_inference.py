@@ -95,9 +95,10 @@ def membership_inference(
     References
     ----------
     Yeom, Giacomelli, Fredrikson, Jha (2018), Privacy risk in machine learning: analyzing the
-    connection to overfitting. Carlini et al. (2022), Membership inference attacks from first
-    principles (few false alarms). Senavirathne, Torra (2021), Dissecting anonymization for mixed
-    data (precision).
+    connection to overfitting <https://doi.org/10.1109/CSF.2018.00027>. Carlini et al. (2022),
+    Membership inference attacks from first principles
+    <https://doi.org/10.1109/SP46214.2022.9833649> (few false alarms). Senavirathne, Torra (2021),
+    Dissecting anonymization for mixed data (precision).
 
     Examples
     --------

@@ -102,10 +102,12 @@ def singling_out(
 
     References
     ----------
-    Article 29 Working Party (2014), Opinion 05/2014 on anonymisation techniques, section 2.2.2.
-    Cohen, Nissim (2020), Towards formalizing the GDPR's notion of singling out, definition 2.
-    Giomi, Boenisch, Wehmeyer, Tasnádi (2023), A unified framework for quantifying privacy risk in
-    synthetic data, section 4.1.
+    Article 29 Working Party (2014), Opinion 05/2014 on anonymisation techniques
+    <https://ec.europa.eu/justice/article-29/documentation/opinion-recommendation/files/2014/wp216_en.pdf>,
+    section 2.2.2. Cohen, Nissim (2020), Towards formalizing the GDPR's notion of singling out
+    <https://doi.org/10.1073/pnas.1914598117>, definition 2. Giomi, Boenisch, Wehmeyer, Tasnádi
+    (2023), A unified framework for quantifying privacy risk in synthetic data
+    <https://doi.org/10.56553/popets-2023-0055>, section 4.1.
 
     Examples
     --------

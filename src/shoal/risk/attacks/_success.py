@@ -40,8 +40,9 @@ def risk_above(attack: Rate, baseline: Rate) -> tuple[float, tuple[float, float]
     References
     ----------
     Giomi, Boenisch, Wehmeyer, Tasnádi (2023), A unified framework for quantifying privacy risk in
-    synthetic data, equation 1. Donner, Zou (2012), Closed-form confidence intervals for functions
-    of the normal mean and standard deviation, section 2.
+    synthetic data <https://doi.org/10.56553/popets-2023-0055>, equation 1. Donner, Zou (2012),
+    Closed-form confidence intervals for functions of the normal mean and standard deviation,
+    section 2.
     """
     fails, kept = 1.0 - attack.share, 1.0 - baseline.share
     if kept <= 0:  # blind guessing never fails: nothing is left to achieve

@@ -147,8 +147,8 @@ def own_values(masked: Table, exchanges: Sequence[Exchange]) -> Measurement:
 
     References
     ----------
-    Soria-Comas, Domingo-Ferrer (2012), Probabilistic k-anonymity through microaggregation and
-    data swapping, section IV.
+    Soria-Comas, Domingo-Ferrer (2012), Probabilistic k-anonymity through microaggregation and data
+    swapping <https://doi.org/10.1109/FUZZ-IEEE.2012.6251280>, section IV.
 
     Examples
     --------

@@ -86,7 +86,8 @@ def distance_linkage(
     References
     ----------
     Domingo-Ferrer, Torra (2001), A quantitative comparison of disclosure control methods for
-    microdata, section 3. Gower (1971), A general coefficient of similarity.
+    microdata, section 3. Gower (1971), A general coefficient of similarity
+    <https://doi.org/10.2307/2528823>.
 
     Examples
     --------

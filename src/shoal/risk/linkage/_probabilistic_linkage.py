@@ -75,9 +75,12 @@ def probabilistic_linkage(
 
     References
     ----------
-    Fellegi, Sunter (1969), A theory for record linkage. Jaro (1989), Advances in record-linkage
-    methodology as applied to matching the 1985 census of Tampa, Florida. Sadinle (2017),
-    Bayesian estimation of bipartite matchings for record linkage, section 2.
+    Fellegi, Sunter (1969), A theory for record linkage
+    <https://doi.org/10.1080/01621459.1969.10501049>. Jaro (1989), Advances in record-linkage
+    methodology as applied to matching the 1985 census of Tampa, Florida
+    <https://doi.org/10.1080/01621459.1989.10478785>. Sadinle (2017), Bayesian estimation of
+    bipartite matchings for record linkage <https://doi.org/10.1080/01621459.2016.1148612>, section
+    2.
 
     Examples
     --------

@@ -83,8 +83,8 @@ def similarity_linkage(
 
     References
     ----------
-    Carvalho, Moniz, Faria, Antunes (2022), Towards a data privacy-predictive performance
-    trade-off, section 4: re-identification risk by record linkage.
+    Carvalho, Moniz, Faria, Antunes (2022), Towards a data privacy-predictive performance trade-off
+    <https://arxiv.org/abs/2201.05226>, section 4: re-identification risk by record linkage.
 
     Examples
     --------

@@ -115,7 +115,8 @@ def upset(
 
     References
     ----------
-    Lex, Gehlenborg, Strobelt, Vuillemot, Pfister (2014), UpSet: visualization of intersecting sets.
+    Lex, Gehlenborg, Strobelt, Vuillemot, Pfister (2014), UpSet: visualization of intersecting sets
+    <https://doi.org/10.1109/TVCG.2014.2346248>.
 
     Examples
     --------

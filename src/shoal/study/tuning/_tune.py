@@ -242,8 +242,9 @@ def tune(
     References
     ----------
     Senavirathne, Torra (2021), Systematic evaluation of probabilistic k-anonymity for privacy
-    preserving micro-data publishing and analysis, section 6 (the two thresholds). Akiba, Sano,
-    Yanase, Ohta, Koyama (2019), Optuna: a next-generation hyperparameter optimization framework.
+    preserving micro-data publishing and analysis <https://doi.org/10.5220/0010560703070320>,
+    section 6 (the two thresholds). Akiba, Sano, Yanase, Ohta, Koyama (2019), Optuna: a
+    next-generation hyperparameter optimization framework <https://doi.org/10.1145/3292500.3330701>.
     """
     check_table(table, "Tuning")
     goal = Goal(max_risk, min_utility)

@@ -49,8 +49,8 @@ class Hierarchy(Helpful):
 
     References
     ----------
-    Samarati (2001), Protecting Respondents' Identities in Microdata Release, section 4
-    (domain and value generalization hierarchies).
+    Samarati (2001), Protecting Respondents' Identities in Microdata Release
+    <https://doi.org/10.1109/69.971193>, section 4 (domain and value generalization hierarchies).
 
     Examples
     --------

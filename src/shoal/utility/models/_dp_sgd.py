@@ -59,8 +59,9 @@ class DpSgdClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     References
     ----------
     Abadi, Chu, Goodfellow, McMahan, Mironov, Talwar, Zhang (2016), Deep learning with differential
-    privacy, Algorithm 1. Papernot, Thakurta, Song, Chien, Erlingsson (2021), Tempered sigmoid
-    activations for deep learning with differential privacy (the hyperbolic tangent).
+    privacy <https://doi.org/10.1145/2976749.2978318>, Algorithm 1. Papernot, Thakurta, Song, Chien,
+    Erlingsson (2021), Tempered sigmoid activations for deep learning with differential privacy
+    <https://arxiv.org/abs/2007.14191> (the hyperbolic tangent).
     """
 
     def __init__(

@@ -89,8 +89,8 @@ def grid(
 
     References
     ----------
-    Carvalho, Moniz, Faria, Antunes (2022), Towards a data privacy-predictive performance
-    trade-off; the values are those of the authors' public code.
+    Carvalho, Moniz, Faria, Antunes (2022), Towards a data privacy-predictive performance trade-off
+    <https://arxiv.org/abs/2201.05226>; the values are those of the authors' public code.
 
     Examples
     --------
@@ -209,8 +209,8 @@ def tuned(
 
     References
     ----------
-    Carvalho, Moniz, Faria, Antunes (2022), Towards a data privacy-predictive performance
-    trade-off, section 4.
+    Carvalho, Moniz, Faria, Antunes (2022), Towards a data privacy-predictive performance trade-off
+    <https://arxiv.org/abs/2201.05226>, section 4.
 
     Examples
     --------
