@@ -19,7 +19,6 @@ WITHOUT = {
     "Cao, Karras (2012)": "its DOI was not confirmed",
     "Mateo-Sanz, Sebé, Domingo-Ferrer (2004)": "its DOI was not confirmed",
     "Muralidhar, Sarathy, Dandekar (2006)": "its DOI was not confirmed",
-    "Senavirathne, Torra (2021), Dissecting": "no record of it was found",
     "Verdonck, De Boeck, Willocx, Lapon, Naessens (2022)": "its DOI was not confirmed",
     "Verdonck et al. (2022)": "its DOI was not confirmed",
     "Xu et al. (2006)": "its DOI was not confirmed",

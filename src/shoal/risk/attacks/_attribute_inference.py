@@ -135,9 +135,11 @@ def attribute_inference(
 
     References
     ----------
-    Senavirathne, Torra (2021), Dissecting anonymization for mixed data, section on attribute
-    disclosure. Domingo-Ferrer, Torra (2003), Disclosure risk assessment in statistical microdata
-    protection via advanced record linkage <https://doi.org/10.1023/A:1025666923033>.
+    Senavirathne, Torra (2021), Systematic evaluation of probabilistic k-anonymity for privacy
+    preserving micro-data publishing and analysis <https://doi.org/10.5220/0010560703070320>,
+    section on attribute disclosure. Domingo-Ferrer, Torra (2003), Disclosure risk assessment in
+    statistical microdata protection via advanced record linkage
+    <https://doi.org/10.1023/A:1025666923033>.
 
     Examples
     --------

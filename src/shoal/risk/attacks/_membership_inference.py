@@ -98,7 +98,8 @@ def membership_inference(
     connection to overfitting <https://doi.org/10.1109/CSF.2018.00027>. Carlini et al. (2022),
     Membership inference attacks from first principles
     <https://doi.org/10.1109/SP46214.2022.9833649> (few false alarms). Senavirathne, Torra (2021),
-    Dissecting anonymization for mixed data (precision).
+    Dissecting membership inference risk in machine learning
+    <https://doi.org/10.1007/978-3-030-94029-4_3> (precision).
 
     Examples
     --------
