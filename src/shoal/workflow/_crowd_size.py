@@ -47,13 +47,18 @@ def with_k(plan: Plan, k: int) -> Plan:
         steps=[_under(step, k) for step in plan.steps],
         require=[_under(one, k) if isinstance(one, Parametrized) else one for one in plan.require],
     )
-    if not any(_asks(part) for part in (*plan.steps, *models_of_plan(plan))):
+    if not has_k(plan):
         raise InputError(
             f"k = {k} is given, but no step or requirement of the plan has a k. Write, for "
             "example,"
             " sh.Plan([sh.Generalize(k=5)], require=[sh.KAnonymity(5)])."
         )
     return changed
+
+
+def has_k(plan: Plan) -> bool:
+    """Whether any step, model or requirement of a plan has a k."""
+    return any(_asks(part) for part in (*plan.steps, *models_of_plan(plan)))
 
 
 def _under(part: P, k: int) -> P:

@@ -15,6 +15,7 @@ PAGE_FILES: Final = {
     "criteria": "criteria.html",
     "safe_harbor": "safe-harbor.html",
     "decisions": "decisions.html",
+    "choice_of_k": "choice-of-k.html",
 }
 _LONGEST: Final = 2_000
 
@@ -113,7 +114,7 @@ class AboutRelease(PlanPart):
     metadata : str or list of str
         The metadata files to write next to the data: frictionless, csvw or ddi.
     pages : str or list of str
-        The pages to write into the private half: criteria, safe_harbor or decisions.
+        The pages to write into the private half: criteria, safe_harbor, decisions or choice_of_k.
 
     Examples
     --------

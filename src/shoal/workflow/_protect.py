@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 
 from shoal.errors import (
     DisclosureWarning,
+    PlanError,
     RequirementNotMet,
     RolesError,
     ShoalError,
@@ -27,7 +28,8 @@ from shoal.notebook import listing, view
 from shoal.randomness import SecretStream
 from shoal.table import Formulas, Manner, Roles, Table, role_word
 from shoal.workflow._assess import assess_release, check_assessable
-from shoal.workflow._assessment import Assessment
+from shoal.workflow._assessment import Assessment, CostOfK
+from shoal.workflow._crowd_size import has_k
 from shoal.workflow._leaks import Swapping, refutes
 from shoal.workflow._plan import Plan, StepRecord, in_released_domain, pseudonymized_by, shifted_by
 from shoal.workflow._require import (
@@ -39,6 +41,7 @@ from shoal.workflow._require import (
 )
 from shoal.workflow._source import as_planned
 from shoal.workflow.advice._advice import Advice, advise, reached
+from shoal.workflow.advice._k_curve import k_curve
 from shoal.workflow.advice._left import what_is_left
 from shoal.workflow.advice._nearest import nearest, nearest_that_masks
 from shoal.workflow.papers._pages import attacks_for_pages
@@ -94,6 +97,8 @@ class Release(Helpful):
     left: Mapping[str, str] = field(default_factory=dict)
     #: The attacks that a page of the private half shows; None if the plan asks for none.
     attacks: Assessment | None = None
+    #: What each k would have cost; empty if the plan asks for no page about it.
+    k_curve: tuple[CostOfK, ...] = ()
     #: How the source was read; None if the original was a frame.
     manner: Manner | None = None
     #: The columns that were to be left out, whatever they hold.
@@ -301,6 +306,7 @@ def protect(table: Table, plan: Plan, *, progress: Progress | None = None) -> Re
         ),
         left=what_is_left(table, masked, shifted=shifted),
         attacks=attacks_for_pages(masked, table, plan.release),
+        k_curve=k_curve(table, plan, progress=progress) if _shows_k(plan) else (),
         manner=table.manner,
         dropped=table.roles.drop,
     )
@@ -407,6 +413,11 @@ def _checked(table: Table, plan: Plan) -> Table:
     if isinstance(table, Table) and plan.roles_for(table) != table.roles:
         table = table.with_roles(plan.roles_for(table))
     check_assessable(table)
+    if _shows_k(plan) and not has_k(plan):
+        raise PlanError(
+            "The plan asks for the page 'choice_of_k', but none of its steps and requirements has "
+            "a k. Leave out the page, or give a step a k."
+        )
     for requirement in plan.require:
         if isinstance(requirement, PrivacyModel):
             requirement.check(table)
@@ -414,6 +425,10 @@ def _checked(table: Table, plan: Plan) -> Table:
     refuse_unknown_owners(table)
     check_pseudonyms(plan, table.roles)
     return table
+
+
+def _shows_k(plan: Plan) -> bool:
+    return "choice_of_k" in plan.release.pages
 
 
 def refuse_undeclared(table: Table) -> None:

@@ -19,13 +19,15 @@ from shoal import (
     Roles,
     Table,
     TopBottomCode,
+    k_curve,
     protect,
     read,
     verify,
 )
-from shoal.errors import InputError, ShoalWarning
+from shoal.errors import InputError, PlanError, ShoalWarning
 from shoal.workflow._plan_parts import PAGE_FILES
 from shoal.workflow.papers._safe_harbor import SMALL_AREAS, safe_harbor
+from shoal.workflow.report._words import percent
 
 NAMES = {"frictionless": "datapackage.json", "csvw": "data.csv-metadata.json", "ddi": "ddi.xml"}
 EVERYTHING = {"metadata": [*NAMES], "pages": [*PAGE_FILES], "recipient": "the public"}
@@ -230,6 +232,26 @@ def test_pages_name_recipient_means_and_context_and_promise_nothing(saved, name)
     for word in ("Recipient", "the public", "Means", "Context", "Assumed knowledge", "birth_date"):
         assert word in page
     assert "Not written" in page  # of the means
+
+
+def test_the_choice_of_k_shows_what_the_other_values_cost(patients, tmp_path):
+    made = Plan([Generalize("mondrian", k=5)], release={"pages": "choice_of_k"})
+    release = protect(patients, made)
+    asked = {point.k: point for point in k_curve(patients, made)}
+    assert {point.k: point for point in release.k_curve} == asked
+    assert {5, 20} <= {*asked}
+    folder = release.save(tmp_path / "release")
+    page = (folder / "private/choice-of-k.html").read_text("utf-8")
+    assert f"k = {release.after.k})" in page
+    assert all(percent(100 * point.loss) in page for point in asked.values())
+    assert verify(folder).holds
+    assert not protect(patients, Plan(made.steps)).k_curve  # tried only if the plan asks for it
+
+
+def test_a_plan_without_k_cannot_show_its_choice(patients):
+    plan = Plan([TopBottomCode(fence=1.5, columns=["visits"])], release={"pages": "choice_of_k"})
+    with pytest.raises(PlanError, match="choice_of_k"):
+        protect(patients, plan)
 
 
 def test_no_template_says_that_something_is_anonymous():

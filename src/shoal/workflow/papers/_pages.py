@@ -62,6 +62,7 @@ def private_pages(release: Release) -> dict[str, str]:
         "criteria": lambda: criteria_page(release),
         "safe_harbor": lambda: safe_harbor_page(release),
         "decisions": lambda: decisions_page(release),
+        "choice_of_k": lambda: choice_of_k_page(release),
     }
     return {PAGE_FILES[name]: made[name]() for name in release.plan.release.pages}
 
@@ -139,6 +140,17 @@ def decisions_page(release: Release) -> str:
         measured=pairs,
         k=(release.before.k, release.after.k),
         rows=(release.rows_before, len(release.masked)),
+        **_head(release),
+    )
+
+
+def choice_of_k_page(release: Release) -> str:
+    """What each of several k costs on this table, beside the k that was chosen."""
+    return render(
+        "papers/choice_of_k.html.j2",
+        curve=release.k_curve,
+        k=release.after.k,
+        searched=isinstance(release.masked, Table),
         **_head(release),
     )
 
