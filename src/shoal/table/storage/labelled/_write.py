@@ -14,7 +14,7 @@ import polars as pl
 
 from shoal.errors import InputError, quoted
 from shoal.table.columns._column import Column, scrubbed_column
-from shoal.table.storage.labelled._coding import Coding, coding_of, may_join, value_labels
+from shoal.table.storage.labelled._coding import Coding, coding_of, may_join, restored, value_labels
 from shoal.table.storage.labelled._dictionary import FAMILY, WITH_VALUES, Dictionary, Facts
 from shoal.table.storage.labelled._limits import (
     LIMITS,
@@ -280,8 +280,6 @@ def _check(
         found, _ = read_labelled(path, format, expected=coding.reasons)
     except InputError:
         raise OSError("the file is incomplete; the disk may be full") from None
-    from shoal.table.storage.labelled._release import restored
-
     dtypes = {column.name: column.dtype for column in columns}
     back = restored(found, dtypes, coding)
     odd = [
