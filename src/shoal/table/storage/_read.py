@@ -104,34 +104,18 @@ def read(
     >>> read(path).frame.to_dicts()
     [{'age': 31, 'zip': '01234'}]
     """
+    options = {name: given for name, given in locals().items() if name not in ("source", "roles")}
     from shoal.table._table import Table
 
     many = isinstance(source, (list, tuple))
     cure = "Read one file at a time." if many else "Use sh.Table(frame, roles) for a frame."
     check_path(source, "sh.read", cure)
-    options = {
-        "query": query,
-        "format": format,
-        "delimiter": delimiter,
-        "encoding": encoding,
-        "decimal": decimal,
-        "thousands": thousands,
-        "missing_values": missing_values,
-        "only_missing_values": only_missing_values,
-        "sheet": sheet,
-        "header": header,
-        "skip_lines": skip_lines,
-        "date_formats": date_formats,
-        "missing_reasons": missing_reasons,
-        "metadata": None if metadata is None else os.fspath(metadata),
-    }
     found, manner, dictionary = read_source(source, **options)
-    if dictionary is not NO_DICTIONARY and isinstance(found, pl.DataFrame):
+    if dictionary is not NO_DICTIONARY:
         table = Table(found).read_in(manner).described(dictionary)
         return table if roles is None else table.with_roles(roles)
-    if isinstance(found, pl.DataFrame):
-        return Table(found, roles).read_in(manner)
-    return Table.of_columns(found, roles).read_in(manner)
+    make = Table if isinstance(found, pl.DataFrame) else Table.of_columns
+    return make(found, roles).read_in(manner)
 
 
 def read_source(
@@ -139,6 +123,8 @@ def read_source(
 ) -> tuple[pl.DataFrame | list[Column], Manner, Dictionary]:
     """The frame or the columns of a source and what it says about them; options of :func:`read`."""
     given = {name: value for name, value in options.items() if value is not None}
+    if "metadata" in given:
+        given["metadata"] = os.fspath(given["metadata"])
     if given.get("header") is False:
         raise ReadError("A table needs column names. Add a line of names, and leave out header=.")
     if isinstance(source, str) and _URI.match(source):
