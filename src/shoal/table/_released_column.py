@@ -16,7 +16,7 @@ from shoal.table._provenance import signed_codes
 from shoal.table.columns._column import Column, stacked
 from shoal.table.columns._domain import ROOT, Domain
 from shoal.table.columns._encode import Codes, encode
-from shoal.table.columns._frames import kind_of
+from shoal.table.columns._frames import QUANTITIES, kind_of
 from shoal.table.hierarchy._read_labels import Runs, runs_of
 from shoal.table.storage._types import as_text
 
@@ -32,7 +32,6 @@ Reading = Literal["values", "labels", "pairs", "nothing"]
 _HAIR = 1e-12
 
 _TIMES = ("date", "datetime", "time", "duration")
-_ORDERED = ("integer", "float", *_TIMES)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -267,7 +266,7 @@ def _of_labels(
 def _places(column: Codes, of_original: Integers) -> tuple[Floats, bool]:
     """The position of each code in ranges of the original, and whether values have an order."""
     nowhere = np.zeros(len(column.levels))
-    if kind_of(column.levels.dtype) not in _ORDERED:
+    if kind_of(column.levels.dtype) not in QUANTITIES:
         return nowhere, False
     numbers = column.numbers
     if np.isinf(numbers).any():

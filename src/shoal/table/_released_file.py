@@ -32,7 +32,7 @@ from shoal.table.storage._types import (
     dtypes_of,
     in_recorded_type,
 )
-from shoal.table.storage._workbook import read_sheet_texts, read_written_sheet
+from shoal.table.storage._workbook import read_written_sheet
 from shoal.table.storage.labelled._coding import Coding, restored
 from shoal.table.storage.labelled._dictionary import LABELLED
 from shoal.table.storage.labelled._read import read_labelled
@@ -90,7 +90,7 @@ class ReleasedFile:
             return self._text.fields()
         check_memory(self.path, self.format)
         if self.format == "xlsx":
-            return [Fields(column) for column in read_sheet_texts(self.path)]
+            return [Fields(column) for column in read_written_sheet(self.path, texts=True)]
         if self.format in LABELLED:
             frame, _ = read_labelled(self.path, self.format, expected=self.coding.reasons)
             return [Fields(column) for column in frame]

@@ -13,7 +13,7 @@ from shoal.kernels.arrays import Floats, Integers
 from shoal.table.columns._domain import ROOT, Domain, Interval, Meanings
 from shoal.table.columns._encode import Codes
 from shoal.table.columns._frames import Kind, kind_of
-from shoal.table.columns._quantities import bounds_of_values
+from shoal.table.columns._quantities import line_of
 from shoal.table.hierarchy._number_codes import as_whole
 from shoal.table.hierarchy._rule import UNITS, Dates, Prefixes, Rung
 from shoal.table.storage._types import as_text
@@ -86,8 +86,8 @@ class _Values:
 
     @cached_property
     def line(self) -> Floats:
-        quantities = bounds_of_values(self.levels)
-        return np.zeros(0) if quantities is None else quantities[:, 0]
+        line = line_of(self.levels)
+        return np.zeros(0) if line is None else line
 
     def first_code(self, end: str | None, number: float | None, *, after: bool) -> int | None:
         """The first code not below an end, or, with ``after``, above it; None if it is invalid."""

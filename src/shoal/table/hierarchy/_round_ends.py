@@ -22,7 +22,7 @@ from shoal.kernels.arrays import Flags, Floats, Integers
 from shoal.table.columns._domain import written
 from shoal.table.columns._encode import Codes
 from shoal.table.columns._frames import kind_of
-from shoal.table.columns._quantities import bounds_of_values, moments_of
+from shoal.table.columns._quantities import line_of, moments_of
 
 #: Values of a column in its own unit: whole numbers, or floats for a column of floats.
 Ticks = npt.NDArray[Any]
@@ -189,9 +189,9 @@ class RoundEnds:
         """The points as numbers in the scale of the column."""
         if self._kind in ("integer", "float"):
             return np.array([float(text) for text in self.texts(points)], np.float64)
-        found = bounds_of_values(self._series(points))
+        found = line_of(self._series(points))
         assert found is not None
-        return found[:, 0]
+        return found
 
     @property
     def _kind(self) -> str:

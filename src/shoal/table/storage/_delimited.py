@@ -139,8 +139,7 @@ class TextFile:
         frame = frame.select(pl.all().to_physical())  # in one go: there may be many columns
         if len(self.shape.parts) == 1:
             return frame
-        largest = frame.select(cs.integer().max()).row(0, named=True)
-        return frame.cast({name: _narrowest(most) for name, most in largest.items()})
+        return frame.with_columns(codes.shrink_dtype() for codes in frame.select(cs.integer()))
 
     def _types(self) -> list[pl.DataType]:
         """Separate categories for each column whose first texts repeat; text for the others."""
@@ -152,12 +151,6 @@ class TextFile:
             pl.Categorical(pl.Categories.random()) if repeats else pl.String()
             for repeats in few[: len(self.names)]
         ]
-
-
-def _narrowest(most: int | None) -> pl.DataType:
-    small, middle = 1 << 8, 1 << 16
-    most = most or 0
-    return pl.UInt8() if most < small else pl.UInt16() if most < middle else pl.UInt32()
 
 
 def read_delimited(

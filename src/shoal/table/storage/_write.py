@@ -59,7 +59,11 @@ def write_columns(
     if format in DELIMITER_OF:
         dialect = dialect or Dialect(DELIMITER_OF[format])
         _refuse_null_characters(columns)
-        _refuse_unwritable(columns, dialect.encoding)
+        if odd := unwritable_columns(columns, dialect.encoding):
+            raise InputError(
+                f"The encoding {dialect.encoding} lacks characters of these columns: "
+                f"{quoted(odd)}. Use utf-8-sig, which spreadsheets recognize, or utf-8."
+            )
     path = Path(path)
     try:
         if format in LABELLED:
@@ -113,15 +117,6 @@ def _has(texts: pl.Series, encoding: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def _refuse_unwritable(columns: Sequence[Column], encoding: str) -> None:
-    odd = unwritable_columns(columns, encoding)
-    if odd:
-        raise InputError(
-            f"The encoding {encoding} lacks characters of these columns: {quoted(odd)}. Use "
-            "utf-8-sig, which spreadsheets recognize, or utf-8."
-        )
 
 
 def _refuse_null_characters(columns: Sequence[Column]) -> None:

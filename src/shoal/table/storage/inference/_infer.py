@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import polars as pl
@@ -74,63 +74,57 @@ def infer_types(
         columns[at] = _first_that_fits(column, sample, readings)
         if columns[at].dtype == pl.Float64 and decimal is None and _may_be_thousands(sample):
             points[at] = column
-    numbers = _Numbers(columns, samples, decimal, thousands, commas and decimal is None)
-    numbers.read(points)
+    commas = commas and decimal is None
+    found = _read_marked_numbers(columns, samples, points, decimal, thousands, commas)
     formats, doubts = read_spelled_dates(columns, samples)
-    return Spelling(numbers.decimal, numbers.thousands, formats, doubts, numbers.left_open)
+    return replace(found, date_formats=formats, doubts=doubts)
 
 
-class _Numbers:
-    """Numbers with marks other than a decimal point, in columns that are still text."""
+def _read_marked_numbers(
+    columns: list[pl.Series],
+    samples: Sequence[pl.Series],
+    points: Mapping[int, pl.Series],
+    decimal: str | None,
+    thousands: str | None,
+    commas: bool,
+) -> Spelling:
+    """Read numbers with other marks than a decimal point, in place, as all columns together allow.
 
-    def __init__(
-        self,
-        columns: list[pl.Series],
-        samples: Sequence[pl.Series],
-        decimal: str | None,
-        thousands: str | None,
-        commas: bool,
-    ) -> None:
-        self._columns, self._samples, self._commas = columns, samples, commas
-        self.decimal, self.thousands = decimal, thousands
-        self.left_open: tuple[int, ...] = ()
+    ``points`` are texts like 1.234, which were read as floats.
+    """
 
-    def read(self, points: Mapping[int, pl.Series]) -> None:
-        """Read what all columns together allow; ``points`` are texts like 1.234, read as floats."""
-        texts = {at: column for at, column in enumerate(self._columns) if column.dtype == pl.String}
-        found = self._readings(texts)
-        floats = {at for at, column in enumerate(self._columns) if column.dtype == pl.Float64}
-        votes = ["." if floats - {*points} else None, *(each.vote for each in found.values())]
-        self.decimal = mark = self.decimal or settled_decimal(votes)
-        if mark == ",":
-            found |= self._readings(points)
-        used = {self.thousands} - {None}
-        for at, reading in found.items():
-            marks = reading.by(mark)
-            if marks is None:
-                self.left_open += (at,)
-            elif self._may_be_read(reading, marks):
-                numbers = marks.numbers(reading.texts)
-                if numbers is not None:
-                    self._columns[at] = numbers.alias(self._columns[at].name)
-                    used |= {marks.thousands} - {None}
-        self.thousands = used.pop() if len(used) == 1 else None
-        if self._commas and mark == ",":
-            self.decimal = None  # nothing was read with it
-
-    def _readings(self, texts: Mapping[int, pl.Series]) -> dict[int, NumberReading]:
-        marks = {"decimal": self.decimal, "thousands": self.thousands}
+    def readings(texts: Mapping[int, pl.Series], mark: str | None) -> dict[int, NumberReading]:
+        marks = {"decimal": mark, "thousands": thousands}
         found = {
-            at: read_numbers(column.alias(""), self._samples[at].alias(""), **marks)
+            at: read_numbers(column.alias(""), samples[at].alias(""), **marks)
             for at, column in texts.items()
         }
         return {at: reading for at, reading in found.items() if reading is not None}
 
-    def _may_be_read(self, reading: NumberReading, marks: Marks) -> bool:
-        """Whether the marks agree with the other columns, or can only mean numbers."""
-        if reading.certain or not reading.has_marks:
-            return True
-        return marks.decimal == self.decimal and not (self._commas and marks.decimal == ",")
+    texts = {at: column for at, column in enumerate(columns) if column.dtype == pl.String}
+    found = readings(texts, decimal)
+    floats = {at for at, column in enumerate(columns) if column.dtype == pl.Float64}
+    votes = ["." if floats - {*points} else None, *(each.vote for each in found.values())]
+    mark = decimal or settled_decimal(votes)
+    if mark == ",":
+        found |= readings(points, mark)
+    used, left_open = {thousands} - {None}, []
+    for at, reading in found.items():
+        marks = reading.by(mark)
+        if marks is None:
+            left_open.append(at)
+            continue
+        agrees = marks.decimal == mark and not (commas and mark == ",")
+        if agrees or reading.certain or not reading.has_marks:
+            numbers = marks.numbers(reading.texts)
+            if numbers is not None:
+                columns[at] = numbers.alias(columns[at].name)
+                used |= {marks.thousands} - {None}
+    return Spelling(
+        decimal=None if commas and mark == "," else mark,  # nothing was read with it
+        thousands=used.pop() if len(used) == 1 else None,
+        open_numbers=tuple(left_open),
+    )
 
 
 def _may_be_thousands(sample: pl.Series) -> bool:

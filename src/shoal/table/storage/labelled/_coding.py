@@ -238,7 +238,7 @@ def settled(columns: Mapping[str, Column], dictionary: Dictionary) -> list[Colum
         if ROOT in codes.texts:
             rows = np.arange(len(reasons))
             rows[codes.codes == codes.texts.index(ROOT)] = -1
-            reasons = reasons.taken_from(rows)
+            reasons = reasons.at(rows)
             changed.append(reasons)
         if name not in columns:
             continue
@@ -255,7 +255,7 @@ def settled(columns: Mapping[str, Column], dictionary: Dictionary) -> list[Colum
                 f"'{why}': {apart:,} rows have both. Mask the two columns together, or read the "
                 "file with missing_reasons='dropped'."
             )
-        changed.append(column.taken_from(np.where(both, -1, np.arange(len(column)))))
+        changed.append(column.at(np.where(both, -1, np.arange(len(column)))))
     return changed
 
 
