@@ -277,9 +277,9 @@ class Column:
         """The column for marked rows, or for rows by position (-1: missing)."""
         if self.is_coded:
             codes = self.codes.at(rows)
-            taken = Column(codes, self._domains.values())
+            column = Column(codes, self._domains.values())
             same = codes.levels is self.codes.levels and codes.missing == self.codes.missing
-            return taken._compared_like(self) if same else taken
+            return column._compared_like(self) if same else column
         if rows.dtype == np.bool_:
             return Column(self.series.filter(pl.Series(rows)))
         if (rows >= 0).all():

@@ -22,8 +22,8 @@ from shoal.table.storage._formats import (
     format_of,
 )
 from shoal.table.storage.inference._dates import EVERY_COLUMN, check_date_format
+from shoal.table.storage.inference._infer import DECIMALS, THOUSANDS
 from shoal.table.storage.inference._missing import DEFAULT_MISSING
-from shoal.table.storage.inference._numbers import DECIMALS, THOUSANDS
 
 if TYPE_CHECKING:
     from shoal.table.storage.metadata._description import DescribedColumn

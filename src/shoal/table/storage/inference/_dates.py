@@ -116,8 +116,8 @@ def _settled_formats(readings: Mapping[int, _Dates]) -> tuple[dict[int, str], di
         first, *_ = reading
         order = orders.get(_mark(first), set())
         likely = [f for f in reading if {_is_day_first(f)} == order]
-        one, *others = reading.values()
-        same = all(one.equals(other) for other in others)  # in either order
+        dates = [*reading.values()]
+        same = dates[0].equals(dates[-1])  # in either order
         sure = "%y" not in first and (likely or same)
         (formats if sure else doubts)[at] = [*likely, *reading][0]
     return formats, doubts
