@@ -19,9 +19,10 @@ from shoal.table._roles import Roles
 from shoal.table._table import Table
 from shoal.table.columns._column import Column
 from shoal.table.storage._columnar import read_plain
-from shoal.table.storage._delimited import TextFile, recorded_columns
+from shoal.table.storage._delimited import TextFile
 from shoal.table.storage._formats import DELIMITER_OF, Dialect
-from shoal.table.storage._formulas import Formulas, may_run, running
+from shoal.table.storage._formulas import Formulas, may_run, restored, running
+from shoal.table.storage._header import check_names
 from shoal.table.storage._read import read_columnar
 from shoal.table.storage._size import check_file_size, check_memory, check_table_size
 from shoal.table.storage._types import (
@@ -33,7 +34,7 @@ from shoal.table.storage._types import (
     in_recorded_type,
 )
 from shoal.table.storage._workbook import read_written_sheet
-from shoal.table.storage.labelled._coding import Coding, restored
+from shoal.table.storage.labelled._coding import Coding, in_recorded_types
 from shoal.table.storage.labelled._dictionary import LABELLED
 from shoal.table.storage.labelled._read import read_labelled
 
@@ -106,31 +107,41 @@ class ReleasedFile:
     def columns(self, schema: Mapping[str, str], *, formulas: Formulas = "keep") -> list[Column]:
         """The columns with the recorded types."""
         dtypes, called = dtypes_of(schema), f"'{self.path}'"
-        if self.format in DELIMITER_OF:
-            return recorded_columns(
-                self._text, self._fields, dtypes, formulas, self.dialect.decimal
-            )
         if self.format in LABELLED:
-            return self._restored(dtypes, called)
+            return self._labelled(dtypes, called)
         if self.format == "xlsx":
             check_memory(self.path, self.format)
             fields = [Fields(column) for column in read_written_sheet(self.path)]
         else:
             fields = self._fields
-        check_recorded_names([column.texts.name for column in fields], dtypes, called)
+        names, is_text = [column.texts.name for column in fields], self.format in DELIMITER_OF
+        neutralised = is_text and formulas == "neutralise"
+        if is_text:
+            check_names(self._text.names, called)
+            bare = pl.Series(self._text.names)
+            names = (restored(bare) if neutralised else bare).to_list()
+        check_recorded_names(names, dtypes, called)
+        read = list(zip(names, fields, strict=True))
+        written = (column.texts for name, column in read if dtypes[name] == pl.String)
+        marked = neutralised and may_run(written)
         columns = []
-        for column in fields:
-            name = column.texts.name
-            values = in_recorded_type(column.texts, dtypes[name], called)
+        for name, column in read:
+            dtype, texts = dtypes[name], column.texts
+            if marked and dtype == pl.String:
+                texts = restored(texts)
+            if is_text and self.dialect.decimal == "," and (dtype.is_float() or dtype.is_decimal()):
+                # the swap makes a decimal point invalid, as it was not written
+                texts = texts.str.replace_many([",", "."], [".", ","])
+            values = in_recorded_type(texts.alias(name), dtype, called)
             columns.append(column_of(name, values, column.labels))
         return columns
 
-    def _restored(self, dtypes: Mapping[str, pl.DataType], called: str) -> list[Column]:
+    def _labelled(self, dtypes: Mapping[str, pl.DataType], called: str) -> list[Column]:
         """The columns of a labelled file."""
         frame = pl.DataFrame([column.texts for column in self._fields])
         if [name.upper() for name in frame.columns] != [name.upper() for name in dtypes]:
             check_recorded_names(frame.columns, dtypes, called)
-        found = restored(frame, dtypes, self.coding)
+        found = in_recorded_types(frame, dtypes, self.coding)
         for name in dtypes:
             if name not in found:
                 raise ReadError(

@@ -56,7 +56,8 @@ from shoal.table.columns._frames import (
 from shoal.table.storage._formats import Dialect, format_of
 from shoal.table.storage._formulas import Formulas, may_run, running
 from shoal.table.storage._reading import Manner
-from shoal.table.storage._write import schema_of, unwritable_columns, write_columns
+from shoal.table.storage._types import schema_of
+from shoal.table.storage._write import unwritable_columns, write_columns
 from shoal.table.storage.labelled._coding import Coding, coding_of, labels_of_texts, losses, settled
 from shoal.table.storage.labelled._dictionary import LABELLED, NO_DICTIONARY, Dictionary
 from shoal.table.storage.labelled._limits import check_columns

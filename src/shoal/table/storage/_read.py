@@ -114,8 +114,9 @@ def read(
     if dictionary is not NO_DICTIONARY:
         table = Table(found).read_in(manner).described(dictionary)
         return table if roles is None else table.with_roles(roles)
-    make = Table if isinstance(found, pl.DataFrame) else Table.of_columns
-    return make(found, roles).read_in(manner)
+    if isinstance(found, pl.DataFrame):
+        return Table(found, roles).read_in(manner)
+    return Table.of_columns(found, roles).read_in(manner)
 
 
 def read_source(

@@ -262,7 +262,7 @@ def settled(columns: Mapping[str, Column], dictionary: Dictionary) -> list[Colum
 # -- back from the file
 
 
-def restored(
+def in_recorded_types(
     frame: pl.DataFrame, dtypes: Mapping[str, pl.DataType], coding: Coding
 ) -> dict[str, pl.Series]:
     """The columns of a file in their recorded types; one whose values do not fit is left out."""

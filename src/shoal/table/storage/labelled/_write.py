@@ -14,7 +14,13 @@ import polars as pl
 
 from shoal.errors import InputError, quoted
 from shoal.table.columns._column import Column, scrubbed_column
-from shoal.table.storage.labelled._coding import Coding, coding_of, may_join, restored, value_labels
+from shoal.table.storage.labelled._coding import (
+    Coding,
+    coding_of,
+    in_recorded_types,
+    may_join,
+    value_labels,
+)
 from shoal.table.storage.labelled._dictionary import FAMILY, WITH_VALUES, Dictionary, Facts
 from shoal.table.storage.labelled._limits import (
     LIMITS,
@@ -277,7 +283,7 @@ def _check(
     except InputError:
         raise OSError("the file is incomplete; the disk may be full") from None
     dtypes = {column.name: column.dtype for column in columns}
-    back = restored(found, dtypes, coding)
+    back = in_recorded_types(found, dtypes, coding)
     odd = [
         column.name
         for column in columns
