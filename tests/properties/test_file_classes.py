@@ -130,7 +130,7 @@ def test_one_class_in_memory_is_one_in_the_file(tmp_path_factory, format, table)
 @pytest.mark.parametrize("format", INSTALLED)
 def test_what_is_written_in_two_ways_is_two_classes(tmp_path, format):
     """A file that another program wrote, or an older Shoal, is counted as it is."""
-    from shoal.table.storage._write import write_frame
+    from ..parts.files import write_frame
 
     path = tmp_path / f"data.{format}"
     frame = pl.DataFrame({"x": [0.0, -0.0, 0.0, 1.5], "y": ["a", "a", "a", "a"]})

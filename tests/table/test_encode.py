@@ -268,7 +268,7 @@ def test_infinite_values_stand_away_from_all_others_and_warn_nobody():
 def test_a_row_that_is_nowhere_is_missing_and_texts_keep_their_meanings():
     known = Column.of_labels("age", ["[20, 30)", "[30, 40)"], np.array([0, 1, 1]), DECADES)
     with counted() as work:
-        taken = known.taken_from(np.array([1, -1, 0, 1])).taken_from(np.array([0, 1, 3]))
+        taken = known.at(np.array([1, -1, 0, 1])).at(np.array([0, 1, 3]))
         assert taken.series.to_list() == ["[30, 40)", None, "[30, 40)"]
         assert taken.codes.levels.to_list() == ["[30, 40)"]
         assert taken.domain("integer").ends.tolist() == [[30.0, 40.0]]

@@ -16,10 +16,10 @@ from shoal.table import (
     released_text,
     usual_partners,
 )
+from shoal.table._released_column import runs_of
 from shoal.table.columns._domain import read_domain
 from shoal.table.columns._encode import encode
 from shoal.table.columns._quantities import scale_name
-from shoal.table.hierarchy._read_labels import runs_of
 
 
 def read_labels(texts, column):

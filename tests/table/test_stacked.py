@@ -16,7 +16,6 @@ from shoal.table import (
     shared_numbers,
     stacked_codes,
     stacked_numbers,
-    stacked_numbers_and_unit,
 )
 
 
@@ -78,7 +77,8 @@ def test_what_is_shared_by_code_is_stacked_by_row(above, below):
     upper, lower = (Table(pl.DataFrame({"x": x})) for x in (above, below))
     for one, other in ((upper, lower), (upper, upper)):
         first, second, unit = shared_numbers("x", one, other)
-        stacked, same_unit = stacked_numbers_and_unit("x", one, other)
+        stacked = stacked_numbers("x", one, other)
+        *_, same_unit = shared_numbers("x", one, other, of_rows=True)
         rows = np.concatenate([first.of_rows, second.of_rows])
         np.testing.assert_array_equal(rows, stacked)
         assert unit == same_unit
@@ -96,7 +96,8 @@ def test_floats_that_all_differ_are_shared_by_row():
     assert first.codes is None
     assert second.codes is not None
     assert not table.column("x").is_coded
-    stacked, same_unit = stacked_numbers_and_unit("x", table, rounded)
+    stacked = stacked_numbers("x", table, rounded)
+    *_, same_unit = shared_numbers("x", table, rounded, of_rows=True)
     assert np.concatenate([first.of_rows, second.of_rows]).tolist() == stacked.tolist()
     assert unit == same_unit
 

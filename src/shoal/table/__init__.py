@@ -30,7 +30,6 @@ from shoal.table._pair import (
     shared_persons,
     stacked_codes,
     stacked_numbers,
-    stacked_numbers_and_unit,
     stacked_table,
     to_one_scale,
 )
@@ -184,7 +183,6 @@ __all__ = [
     "source_digest",
     "stacked_codes",
     "stacked_numbers",
-    "stacked_numbers_and_unit",
     "stacked_table",
     "suggest_roles",
     "swapped_blocks",

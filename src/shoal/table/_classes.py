@@ -153,8 +153,30 @@ def agreement_of(parts: Sequence[Codes], classes: Classes) -> Agreement:
     Distinct tuples are compared once per pair of patterns of missing values, so the time grows with
     tuples × patterns (at most 2 to the number of columns with missing values), not with records².
     """
-    distinct = [part.with_codes(part.codes[classes.first_rows]) for part in parts]
-    return Agreement.of(distinct, classes.count)
+    from shoal.kernels.grouping import WILDCARD, dense_labels
+
+    count = classes.count
+    parts = [part.with_codes(part.codes[classes.first_rows]) for part in parts]
+    if not count or all(part.missing is None for part in parts):
+        return Agreement(count)
+    complete = [part for part in parts if part.missing is None]
+    gappy = [part for part in parts if part.missing is not None]
+    gappy.sort(key=lambda part: -part.count)  # columns that differ most end comparisons early
+    # Only tuples that are equal in all complete columns can agree; they form a block. In a
+    # block, the tuples with wildcards in the same columns form a run.
+    blocks = combine(complete, count)
+    missing = ((part.codes == part.missing).view(np.uint8) for part in gappy)
+    patterns = combine((Labels("", one, 2) for one in missing), count)
+    order = np.lexsort((patterns, blocks))
+    blocks, patterns = blocks[order], patterns[order]
+    starts = np.flatnonzero((np.diff(blocks) != 0) | (np.diff(patterns) != 0)) + 1
+    starts = np.concatenate(([0], starts, [count]))
+    run_blocks = dense_labels(blocks[starts[:-1]])[0].astype(np.int64)
+    tuples = np.empty((count, len(gappy)), np.uint32)
+    for column, part in enumerate(gappy):
+        tuples[:, column] = part.codes[order]
+        tuples[part.codes[order] == part.missing, column] = WILDCARD
+    return Agreement(count, order, tuples, starts, run_blocks)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -171,32 +193,6 @@ class Agreement:
     tuples: npt.NDArray[np.uint32] | None = None
     starts: Integers | None = None
     blocks: Integers | None = None
-
-    @classmethod
-    def of(cls, parts: Sequence[Codes], classes: int) -> Agreement:
-        """The agreement of distinct tuples of codes, one for each class."""
-        from shoal.kernels.grouping import WILDCARD, dense_labels
-
-        if not classes or all(part.missing is None for part in parts):
-            return cls(classes)
-        complete = [part for part in parts if part.missing is None]
-        gappy = [part for part in parts if part.missing is not None]
-        gappy.sort(key=lambda part: -part.count)  # columns that differ most end comparisons early
-        # Only tuples that are equal in all complete columns can agree; they form a block. In a
-        # block, the tuples with wildcards in the same columns form a run.
-        blocks = combine(complete, classes)
-        missing = ((part.codes == part.missing).view(np.uint8) for part in gappy)
-        patterns = combine((Labels("", one, 2) for one in missing), classes)
-        order = np.lexsort((patterns, blocks))
-        blocks, patterns = blocks[order], patterns[order]
-        starts = np.flatnonzero((np.diff(blocks) != 0) | (np.diff(patterns) != 0)) + 1
-        starts = np.concatenate(([0], starts, [classes]))
-        run_blocks = dense_labels(blocks[starts[:-1]])[0].astype(np.int64)
-        tuples = np.empty((classes, len(gappy)), np.uint32)
-        for column, part in enumerate(gappy):
-            tuples[:, column] = part.codes[order]
-            tuples[part.codes[order] == part.missing, column] = WILDCARD
-        return cls(classes, order, tuples, starts, run_blocks)
 
     @property
     def by_equality(self) -> bool:

@@ -212,18 +212,8 @@ def shared_codes(column: str, above: Table, below: Table) -> tuple[Integers, Int
 
 def stacked_numbers(column: str, above: Table, below: Table) -> Floats:
     """A column of quantities, one table above the other, scaled to about 1; NaN if missing."""
-    return stacked_numbers_and_unit(column, above, below)[0]
-
-
-def stacked_numbers_and_unit(column: str, above: Table, below: Table) -> tuple[Floats, float]:
-    """The numbers of :func:`stacked_numbers`, and the size of a difference of 1 on their scale."""
-    both = [table.column(column) for table in (above, below)]
-    if both[0].kind in NUMBERS:
-        return _joined([one.numbers for one in both])
-    values = _quantities([one.codes for one in both])
-    return _to_one_scale(
-        np.concatenate([part[one.codes.codes] for part, one in zip(values, both, strict=True)])
-    )
+    upper, lower, _ = shared_numbers(column, above, below, of_rows=True)
+    return np.concatenate([upper.of_rows, lower.of_rows])
 
 
 @dataclass(frozen=True, eq=False)
@@ -253,40 +243,37 @@ class Listed:
         return self.values[:-1]
 
 
-def shared_numbers(column: str, above: Table, below: Table) -> tuple[Listed, Listed, float]:
-    """The numbers of :func:`stacked_numbers`, each once, of the two tables; and their unit."""
+def shared_numbers(
+    column: str, above: Table, below: Table, *, of_rows: bool = False
+) -> tuple[Listed, Listed, float]:
+    """The numbers of :func:`stacked_numbers`, each once, of the two tables; and their unit.
+
+    The unit is the size of a difference of 1 on their scale. With ``of_rows``, no column of numbers
+    is coded: the numbers are those of every row.
+    """
     first, second = above.column(column), below.column(column)
     both = [first] if first is second else [first, second]  # a table may be paired with itself
-    codes = [None if one.is_continuous else one.codes for one in both]
+    codes: list[Codes | None]
     if first.kind in NUMBERS:
-        parts, unit = _in_one_scale([_numbers_of(one) for one in both])
+        codes = [None if of_rows or one.is_continuous else one.codes for one in both]
+        parts, unit = _in_one_scale(list(map(_numbers_of, both, codes)))
     else:
-        parts, unit = _scaled(_quantities([one.codes for one in both]))
+        codes = [one.codes for one in both]
+        scale = scale_name(first.codes)
+        parts, unit = _scaled([quantities(one.codes, scale) for one in both])
     listed = [Listed(values, of) for values, of in zip(parts, codes, strict=True)]
     return listed[0], listed[-1], unit
 
 
-def _numbers_of(column: Column) -> Numbers:
-    """The numbers of the rows of a column, or of its levels, followed by missing."""
-    if column.is_continuous:
+def _numbers_of(column: Column, codes: Codes | None) -> Numbers:
+    """The numbers of the rows of a column or, with its codes, of its levels, then of missing."""
+    if codes is None:
         return column.numbers
-    codes = column.codes
     numbers = Column(codes.levels).numbers
     if codes.missing is None:
         return numbers
     present = np.arange(codes.count) != codes.missing
     return Numbers(np.append(numbers.values, numbers.values.dtype.type(0)), present)
-
-
-def _quantities(both: Sequence[Codes]) -> list[Floats]:
-    """The quantities of the codes of columns, in the scale of the first."""
-    return [quantities(codes, scale_name(both[0])) for codes in both]
-
-
-def _joined(both: Sequence[Numbers]) -> tuple[Floats, float]:
-    """Columns of numbers, one after the other, in one scale; and its unit."""
-    parts, unit = _in_one_scale(both)
-    return np.concatenate(parts), unit
 
 
 def _in_one_scale(both: Sequence[Numbers]) -> tuple[list[Floats], float]:
@@ -307,12 +294,7 @@ def _in_one_scale(both: Sequence[Numbers]) -> tuple[list[Floats], float]:
 
 def to_one_scale(values: Floats) -> Floats:
     """Numbers divided by a power of two, so that their ranges neither overflow nor vanish."""
-    return _to_one_scale(values)[0]
-
-
-def _to_one_scale(values: Floats) -> tuple[Floats, float]:
-    (scaled,), unit = _scaled([values])
-    return scaled, unit
+    return _scaled([values])[0][0]
 
 
 def _scaled(parts: Sequence[Floats]) -> tuple[list[Floats], float]:

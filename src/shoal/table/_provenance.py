@@ -104,10 +104,14 @@ class KeyPositions:
             rows = keys - first if first or keys.flags.writeable else keys
             outside = (rows < 0) | (rows >= len(self.row_key))
             return np.where(outside, -1, rows) if outside.any() else rows
-        lowest, at_key, order = self._places
-        asked = keys - lowest
-        if order is not None:
-            asked = np.searchsorted(self.row_key[order], keys)
+        lowest, highest = int(self.row_key.min()), int(self.row_key.max())
+        if highest - lowest > 4 * len(self.row_key) + 1024:
+            at_key = np.argsort(self.row_key, kind="stable")
+            asked = np.searchsorted(self.row_key[at_key], keys)
+        else:
+            at_key = np.zeros(highest - lowest + 1, np.int64)
+            at_key[self.row_key - lowest] = np.arange(len(self.row_key))
+            asked = keys - lowest
         inside = (asked >= 0) & (asked < len(at_key))
         rows = at_key[asked if inside.all() else np.where(inside, asked, 0)]
         wrong = self.row_key[rows] != keys
@@ -119,17 +123,6 @@ class KeyPositions:
     def _in_order(self) -> bool:
         """Whether the keys are consecutive, as in a table that was just read."""
         return bool((self.row_key[1:] - self.row_key[:-1] == 1).all())
-
-    @property
-    def _places(self) -> tuple[int, Integers, Integers | None]:
-        """The lowest key, and the row of each key from there on."""
-        lowest, highest = int(self.row_key.min()), int(self.row_key.max())
-        if highest - lowest > 4 * len(self.row_key) + 1024:
-            order = np.argsort(self.row_key, kind="stable")
-            return 0, order, order
-        at_key = np.zeros(highest - lowest + 1, np.int64)
-        at_key[self.row_key - lowest] = np.arange(len(self.row_key))
-        return lowest, at_key, None
 
 
 @dataclass(frozen=True, eq=False, repr=False)

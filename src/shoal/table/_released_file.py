@@ -17,15 +17,24 @@ from shoal.errors import ReadError
 from shoal.kernels.arrays import Integers
 from shoal.table._roles import Roles
 from shoal.table._table import Table
+from shoal.table.columns._column import Column
 from shoal.table.storage._columnar import read_plain
-from shoal.table.storage._delimited import TextFile, recorded_columns
+from shoal.table.storage._delimited import TextFile
 from shoal.table.storage._formats import DELIMITER_OF, Dialect
-from shoal.table.storage._formulas import Formulas, may_run, running
-from shoal.table.storage._read import in_recorded_types, read_columnar, read_frame, written_labelled
+from shoal.table.storage._formulas import Formulas, may_run, restored, running
+from shoal.table.storage._header import check_names
+from shoal.table.storage._read import read_columnar
 from shoal.table.storage._size import check_file_size, check_memory, check_table_size
-from shoal.table.storage._types import Fields, as_text, dtypes_of
-from shoal.table.storage._workbook import read_sheet_texts
-from shoal.table.storage.labelled._coding import Coding
+from shoal.table.storage._types import (
+    Fields,
+    as_text,
+    check_recorded_names,
+    column_of,
+    dtypes_of,
+    in_recorded_type,
+)
+from shoal.table.storage._workbook import read_written_sheet
+from shoal.table.storage.labelled._coding import Coding, in_recorded_types
 from shoal.table.storage.labelled._dictionary import LABELLED
 from shoal.table.storage.labelled._read import read_labelled
 
@@ -82,7 +91,7 @@ class ReleasedFile:
             return self._text.fields()
         check_memory(self.path, self.format)
         if self.format == "xlsx":
-            return [Fields(column) for column in read_sheet_texts(self.path)]
+            return [Fields(column) for column in read_written_sheet(self.path, texts=True)]
         if self.format in LABELLED:
             frame, _ = read_labelled(self.path, self.format, expected=self.coding.reasons)
             return [Fields(column) for column in frame]
@@ -91,21 +100,54 @@ class ReleasedFile:
     def table(
         self, schema: Mapping[str, str], roles: Roles, *, formulas: Formulas = "keep"
     ) -> Table:
-        """The data with the recorded types; ReadError if memory cannot hold them."""
-        if self.format in DELIMITER_OF:
-            columns = recorded_columns(
-                self._text, self._fields, dtypes_of(schema), formulas, self.dialect.decimal
-            )
-        elif self.format == "xlsx":
-            check_memory(self.path, self.format)
-            frame = read_frame(self.path, format="xlsx", schema=dict(schema))
-            return Table(frame).with_roles(roles, released=True)
-        elif self.format in LABELLED:
-            found = pl.DataFrame([column.texts for column in self._fields])
-            columns = written_labelled(found, dtypes_of(schema), self.coding, f"'{self.path}'")
-        else:
-            columns = in_recorded_types(self._fields, dtypes_of(schema), f"'{self.path}'")
+        """The data with the recorded types; ReadError if they do not fit, or not into memory."""
+        columns = self.columns(schema, formulas=formulas)
         return Table.of_columns(columns).with_roles(roles, released=True)
+
+    def columns(self, schema: Mapping[str, str], *, formulas: Formulas = "keep") -> list[Column]:
+        """The columns with the recorded types."""
+        dtypes, called = dtypes_of(schema), f"'{self.path}'"
+        if self.format in LABELLED:
+            return self._labelled(dtypes, called)
+        if self.format == "xlsx":
+            check_memory(self.path, self.format)
+            fields = [Fields(column) for column in read_written_sheet(self.path)]
+        else:
+            fields = self._fields
+        names, is_text = [column.texts.name for column in fields], self.format in DELIMITER_OF
+        neutralised = is_text and formulas == "neutralise"
+        if is_text:
+            check_names(self._text.names, called)
+            bare = pl.Series(self._text.names)
+            names = (restored(bare) if neutralised else bare).to_list()
+        check_recorded_names(names, dtypes, called)
+        read = list(zip(names, fields, strict=True))
+        written = (column.texts for name, column in read if dtypes[name] == pl.String)
+        marked = neutralised and may_run(written)
+        columns = []
+        for name, column in read:
+            dtype, texts = dtypes[name], column.texts
+            if marked and dtype == pl.String:
+                texts = restored(texts)
+            if is_text and self.dialect.decimal == "," and (dtype.is_float() or dtype.is_decimal()):
+                # the swap makes a decimal point invalid, as it was not written
+                texts = texts.str.replace_many([",", "."], [".", ","])
+            values = in_recorded_type(texts.alias(name), dtype, called)
+            columns.append(column_of(name, values, column.labels))
+        return columns
+
+    def _labelled(self, dtypes: Mapping[str, pl.DataType], called: str) -> list[Column]:
+        """The columns of a labelled file."""
+        frame = pl.DataFrame([column.texts for column in self._fields])
+        if [name.upper() for name in frame.columns] != [name.upper() for name in dtypes]:
+            check_recorded_names(frame.columns, dtypes, called)
+        found = in_recorded_types(frame, dtypes, self.coding)
+        for name in dtypes:
+            if name not in found:
+                raise ReadError(
+                    f"Column '{name}' of {called} has values that do not fit its recorded type."
+                )
+        return [Column(found[name]) for name in dtypes]
 
     def sizes(self, places: Sequence[int], persons: Integers | None = None) -> Integers:
         """The sorted sizes of groups of rows, or ``persons``, with equal fields in some columns.

@@ -81,20 +81,15 @@ class Roles(Helpful):
         household: str | Iterable[str] = (),
         drop: Iterable[str] = (),
     ) -> None:
-        given = {
-            "identifiers": identifiers,
-            "quasi_identifiers": quasi_identifiers,
-            "sensitive": sensitive,
-            "insensitive": insensitive,
-            "drop": drop,
-        }
-        for role, names in given.items():
-            object.__setattr__(self, role, _name_tuple(role, names))
-        for role, name in (("weight", weight), ("target", target)):
-            if name is not None and not isinstance(name, str):
+        given: dict[str, Any] = dict(locals())
+        for role in _LISTS:
+            object.__setattr__(self, role, _name_tuple(role, given[role]))
+        for role in _SINGLES:
+            if given[role] is not None and not isinstance(given[role], str):
                 raise RolesError(f"The role '{role}' takes one column name or nothing.")
-            object.__setattr__(self, role, name)
-        for role, owner in (("unit", unit), ("household", household)):
+            object.__setattr__(self, role, given[role])
+        for role in _OWNERS:
+            owner = given[role]
             listed = (owner,) if isinstance(owner, str) else _name_tuple(role, owner)
             object.__setattr__(self, role, ROW if role == "unit" and owner == ROW else listed)
         self._refuse_two_roles()
@@ -271,7 +266,13 @@ def check_roles(
             "out of the quasi-identifiers, or read the table again."
         )
     if roles.weight is not None:
-        _check_weight(columns[roles.weight].series)
+        weight = columns[roles.weight].series
+        known = weight.is_not_null()
+        refuse_weights(
+            roles.weight,
+            weight.dtype,
+            lambda: int((~(known & weight.is_finite() & (weight > 0))).sum()),
+        )
     refuse_unowned({name: columns[name].missing_count for name in roles.unit_columns}, rows)
 
 
@@ -283,13 +284,6 @@ def refuse_unowned(gaps: Mapping[str, int], rows: int) -> None:
             f"The unit has missing values ({listed}, of {rows} rows), so the persons of these "
             "rows are unknown. Fill in the values, or remove the rows."
         )
-
-
-def _check_weight(weight: pl.Series) -> None:
-    def bad() -> int:
-        return int((~(weight.is_not_null() & weight.is_finite() & (weight > 0))).sum())
-
-    refuse_weights(weight.name, weight.dtype, bad)
 
 
 def refuse_weights(name: str, dtype: pl.DataType, bad: Callable[[], int]) -> None:

@@ -56,7 +56,8 @@ from shoal.table.columns._frames import (
 from shoal.table.storage._formats import Dialect, format_of
 from shoal.table.storage._formulas import Formulas, may_run, running
 from shoal.table.storage._reading import Manner
-from shoal.table.storage._write import schema_of, unwritable_columns, write_columns
+from shoal.table.storage._types import schema_of
+from shoal.table.storage._write import unwritable_columns, write_columns
 from shoal.table.storage.labelled._coding import Coding, coding_of, labels_of_texts, losses, settled
 from shoal.table.storage.labelled._dictionary import LABELLED, NO_DICTIONARY, Dictionary
 from shoal.table.storage.labelled._limits import check_columns
@@ -148,7 +149,7 @@ class Table(Helpful):
         past = Provenance(np.arange(rows, dtype=np.int64), uuid.uuid4().hex, Owners())
         vars(self).update(_columns=columns, _origin=origin, _roles=roles, _past=past, _kept={})
         vars(self).update(_manner=None, _dictionary=NO_DICTIONARY)
-        vars(self)["_past"] = replace(past, owners=Owners().under(roles, self))
+        vars(self)["_past"] = replace(past, owners=past.owners.under(roles, self))
 
     @classmethod
     def of_columns(cls, columns: Sequence[Column], roles: Roles | None = None) -> Table:
@@ -962,7 +963,7 @@ class Table(Helpful):
         changed = []
         for name, marked in cells.items():
             rows = np.where(marked, -1, np.arange(len(self)))
-            changed.append(self.column(name).taken_from(rows).scrubbed())
+            changed.append(self.column(name).at(rows).scrubbed())
         return self._with_columns(changed)
 
     @helpful
@@ -1012,9 +1013,7 @@ class Table(Helpful):
 
     def with_cells_of(self, sources: Mapping[str, Integers]) -> Table:
         """The table with cells of other rows in the named columns; -1 makes a cell missing."""
-        return self._with_columns(
-            self.column(name).taken_from(rows) for name, rows in sources.items()
-        )
+        return self._with_columns(self.column(name).at(rows) for name, rows in sources.items())
 
     def with_labels(
         self,

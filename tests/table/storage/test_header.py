@@ -11,8 +11,8 @@ import pytest
 
 import shoal as sh
 from shoal.errors import ReadError
-from shoal.table.storage._read import read_frame
-from shoal.table.storage._write import schema_of, write_frame
+
+from ...parts.files import read_frame, schema_of, write_frame
 
 RECORDS = {
     "numbers": "CANARY,31,1.5\nBo,40,2.5\n",

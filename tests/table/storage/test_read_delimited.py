@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 
 from shoal.errors import ReadError
 from shoal.table.storage import _records, _text
-from shoal.table.storage._read import read_frame
+
+from ...parts.files import read_frame
 
 Read = Callable[..., pl.DataFrame]
 

@@ -13,8 +13,8 @@ import pytest
 import shoal as sh
 from shoal.errors import MissingExtra, ReadError
 from shoal.table import Manner, mixed_columns
-from shoal.table.storage._read import read_frame
-from shoal.table.storage._write import write_frame
+
+from ...parts.files import read_frame, write_frame
 
 pytest.importorskip("fastexcel", reason="the extra 'excel' is not installed")
 xlsxwriter = pytest.importorskip("xlsxwriter", reason="the extra 'excel' is not installed")

@@ -13,8 +13,9 @@ import polars as pl
 import pytest
 
 from shoal.errors import ReadError
-from shoal.table.storage._read import read_frame
 from shoal.table.storage._sql import _called
+
+from ...parts.files import read_frame
 
 dbapi = pytest.importorskip(
     "adbc_driver_postgresql.dbapi", reason="the extra 'sql' is not installed"

@@ -13,7 +13,8 @@ import pytest
 
 from shoal.errors import InputError, ReadError
 from shoal.table.storage._formats import FORMATS, check_format, format_of
-from shoal.table.storage._read import read_frame
+
+from ...parts.files import read_frame
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,8 @@ import polars as pl
 import pytest
 
 from shoal.errors import MissingExtra, ReadError
-from shoal.table.storage._read import read_frame
+
+from ...parts.files import read_frame
 
 ROWS = [(1, "Zoë", 1.5, "2020-01-31"), (2, None, None, None), (3, "Bo", 2.0, "2020-02-01")]
 

@@ -11,8 +11,9 @@ import polars as pl
 import pytest
 
 from shoal.errors import InputError, ReadError
-from shoal.table.storage._read import read_frame
 from shoal.table.storage._types import dtypes_of, schema_of
+
+from ...parts.files import read_frame
 
 Column = Callable[..., pl.Series]
 

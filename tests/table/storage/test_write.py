@@ -23,10 +23,10 @@ from shoal.table.columns import _column
 from shoal.table.columns._column import Column, scrubbed_column
 from shoal.table.storage._formats import FORMATS, Dialect
 from shoal.table.storage._formulas import Formulas
-from shoal.table.storage._read import read_frame
-from shoal.table.storage._write import schema_of, write_columns, write_frame
+from shoal.table.storage._write import write_columns
 from shoal.table.storage.labelled._dictionary import LABELLED
 
+from ...parts.files import read_frame, schema_of, write_frame
 from ...parts.installed import is_installed
 
 every_format = pytest.mark.parametrize("format", FORMATS)

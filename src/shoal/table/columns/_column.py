@@ -21,6 +21,7 @@ from shoal.table.columns._encode import (
     Labels,
     decode,
     encode,
+    in_type,
     mostly_differ,
     unordered,
 )
@@ -192,9 +193,11 @@ class Column:
     def shifted(self, days: Integers) -> Column:
         """Dates or datetimes, in each row moved by so many days of 24 hours."""
         ticks, per_day = self.ticks
-        moved = pl.Series(ticks + days * per_day).set(pl.Series(~self.present), None)
+        return self._of_ticks(pl.Series(ticks + days * per_day).set(pl.Series(~self.present), None))
+
+    def _of_ticks(self, ticks: pl.Series) -> Column:
         physical = self.series.to_physical().dtype
-        return Column(moved.cast(physical).cast(self.dtype).alias(self.name))
+        return Column(ticks.cast(physical).cast(self.dtype).alias(self.name))
 
     @property
     def ends(self) -> tuple[float, float] | None:
@@ -271,20 +274,16 @@ class Column:
         return unordered(self.series)
 
     def at(self, rows: npt.NDArray[Any]) -> Column:
-        """The column for marked rows, or for rows by position."""
+        """The column for marked rows, or for rows by position (-1: missing)."""
         if self.is_coded:
             codes = self.codes.at(rows)
-            taken = Column(codes, self._domains.values())
+            column = Column(codes, self._domains.values())
             same = codes.levels is self.codes.levels and codes.missing == self.codes.missing
-            return taken._compared_like(self) if same else taken
+            return column._compared_like(self) if same else column
         if rows.dtype == np.bool_:
             return Column(self.series.filter(pl.Series(rows)))
-        return Column(self.series[rows])
-
-    def taken_from(self, rows: Integers) -> Column:
-        """The column with the cells of other rows; -1 makes a cell missing."""
-        if self.is_coded or (rows >= 0).all():
-            return self.at(rows)
+        if (rows >= 0).all():
+            return Column(self.series[rows])
         taken = pl.Series(np.where(rows < 0, 0, rows)).set(pl.Series(rows < 0), None)
         return Column(self.series.gather(taken))
 
@@ -309,8 +308,7 @@ class Column:
         gaps = pl.Series(np.isnan(values))
         if self.kind not in NUMBERS:
             ticks = pl.Series(np.rint(np.nan_to_num(values)).astype(np.int64)).set(gaps, None)
-            physical = self.series.to_physical().dtype
-            return Column(ticks.cast(physical).cast(self.dtype).alias(self.name))
+            return self._of_ticks(ticks)
         new = pl.Series(self.name, values).fill_nan(None)
         if self.kind == "integer":
             wide = np.uint64 if self.dtype == pl.UInt64 else np.int64
@@ -369,13 +367,10 @@ def in_one_code(one: Column, other: Column) -> tuple[Integers, Integers]:
 
 
 def _in_one_code(one: Column, other: Column) -> tuple[Integers, Integers]:
-    if one is other:
-        numbers = _with_missing(np.arange(len(one.codes.levels)), one.codes)
-        return numbers, numbers
     if one.dtype == other.dtype and one.codes.levels.equals(other.codes.levels):
         numbers = np.arange(len(one.codes.levels))
         return _with_missing(numbers, one.codes), _with_missing(numbers, other.codes)
-    both = encode(pl.concat(comparable(one.codes.levels, other.codes.levels)))
+    both = encode(stacked(one.codes.levels, other.codes.levels))
     numbers = both.codes.astype(np.int64)
     first = len(one.codes.levels)
     return _with_missing(numbers[:first], one.codes), _with_missing(numbers[first:], other.codes)
@@ -390,18 +385,12 @@ def comparable(one: pl.Series, other: pl.Series) -> tuple[pl.Series, pl.Series]:
     if one.dtype == other.dtype:
         return one, other
     shared = _shared(one.dtype, other.dtype)
-    return _cast(one, shared), _cast(other, shared)
+    return in_type(one, shared), in_type(other, shared)
 
 
 def stacked(above: pl.Series, below: pl.Series) -> pl.Series:
     """One column above the other, in a type in which both can be compared."""
     return pl.concat(comparable(above, below))
-
-
-def _cast(series: pl.Series, dtype: pl.DataType) -> pl.Series:
-    if series.dtype == pl.Duration and dtype == pl.String:
-        return series.dt.to_string("iso")  # has no cast to text
-    return series.cast(dtype)
 
 
 def _shared(one: pl.DataType, other: pl.DataType) -> pl.DataType:

@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import polars as pl
 
-from shoal.kernels.arrays import Floats
+from shoal.kernels.arrays import Flags, Floats
 from shoal.table.columns._quantities import NUMBERS
 
 _NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
@@ -107,21 +107,18 @@ class Domain:
         """The lowest and highest whole number of each text; None and NaN as in :attr:`ends`."""
         if self.ends is None:
             return None
-        above, below = (
-            np.array(
-                [
-                    (one.above_low, one.below_high) if isinstance(one, Interval) else (False, False)
-                    for one in self.meanings.values()
-                ],
-                np.bool_,
-            )
-            .reshape(-1, 2)
-            .T
-        )
         low, high = self.ends.T
+        above, below = self._excluded.T
         low = np.where(above, np.floor(low) + 1, np.ceil(low))
         high = np.where(below, np.ceil(high) - 1, np.floor(high))
         return np.column_stack((low, np.maximum(low, high)))
+
+    @property
+    def _excluded(self) -> Flags:
+        """Whether the lowest and the highest number of each text lie outside of its interval."""
+        meanings = self.meanings.values()
+        known = (one[2:4] if isinstance(one, Interval) else (False, False) for one in meanings)
+        return np.array(list(known), np.bool_).reshape(-1, 2)
 
     def stretches(self, *, whole: bool = False) -> Floats | None:
         """The range of numbers that each text covers, without its upper end.
@@ -131,11 +128,7 @@ class Domain:
         """
         if self.ends is None or not whole:
             return self.ends
-        room = [
-            (one.above_low, not one.below_high) if isinstance(one, Interval) else (False, True)
-            for one in self.meanings.values()
-        ]
-        return self.ends + np.array(room, np.float64).reshape(-1, 2)
+        return self.ends + (self._excluded ^ np.array([False, True]))
 
 
 # -- texts that Shoal writes

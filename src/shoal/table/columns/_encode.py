@@ -75,10 +75,7 @@ class Codes:
     @property
     def texts(self) -> list[str]:
         """The distinct values as text, by code, without missing."""
-        levels = self.levels
-        if levels.dtype == pl.Duration:
-            levels = levels.dt.to_string("iso")  # has no cast to text
-        return levels.cast(pl.String).to_list()
+        return in_type(self.levels, pl.String()).to_list()
 
     @property
     def numbers(self) -> Floats:
@@ -187,6 +184,13 @@ def _ascending(distinct: pl.Series) -> npt.NDArray[np.integer[Any]]:
     if plain and not distinct.null_count():
         return np.argsort(distinct.to_numpy())
     return distinct.arg_sort(nulls_last=True).to_numpy()
+
+
+def in_type(series: pl.Series, dtype: pl.DataType) -> pl.Series:
+    """A column in another type."""
+    if series.dtype == pl.Duration and dtype == pl.String:
+        return series.dt.to_string("iso")  # has no cast to text
+    return series.cast(dtype)
 
 
 def decode(column: Codes) -> pl.Series:

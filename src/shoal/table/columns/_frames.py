@@ -38,14 +38,10 @@ class Names(list[str]):
 
     def __init__(self, names: Iterable[str] = ()) -> None:
         super().__init__(names)
-        self._places = {name: place for place, name in enumerate(self)}
-
-    def place(self, name: object) -> int | None:
-        """The position of a name, or None."""
-        return self._places.get(name) if isinstance(name, str) else None
+        self._known = frozenset(self)
 
     def __contains__(self, name: object) -> bool:
-        return self.place(name) is not None
+        return isinstance(name, str) and name in self._known
 
     def __reduce__(self) -> tuple[type[Names], tuple[list[str]]]:
         return Names, (list(self),)

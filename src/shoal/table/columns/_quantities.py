@@ -11,7 +11,7 @@ import polars as pl
 from shoal.errors import InputError
 from shoal.kernels.arrays import Floats
 from shoal.table.columns._encode import Codes
-from shoal.table.columns._frames import Kind, kind_of
+from shoal.table.columns._frames import PER_DAY, Kind, kind_of
 
 #: The scale of whole numbers and fractions.
 NUMBERS: Final = "numbers"
@@ -44,17 +44,14 @@ def quantities(
     levels = column.levels
     if infinite == "missing" and levels.dtype.is_float():
         levels = levels.set(levels.is_infinite(), np.nan)
-    found = bounds_of_values(levels)
+    found = line_of(levels)
     if found is None or (scale is not None and scale_name(column) != scale):
         raise InputError(
             f"Column '{column.name}' is {kind_of(column.levels.dtype)}, but was "
             f"{scale or 'a quantity'} when the step was fitted. Read it as it was then."
         )
-    values[: len(found)] = found[:, 0]
+    values[: len(found)] = found
     return values
-
-
-_TICKS_PER_DAY: Final = {"D": 1, "ms": 86_400e3, "us": 86_400e6, "ns": 86_400e9}
 
 
 def numbers_of(values: pl.Series) -> npt.NDArray[Any]:
@@ -79,16 +76,14 @@ def numbers_of(values: pl.Series) -> npt.NDArray[Any]:
     return floats
 
 
-def bounds_of_values(values: pl.Series) -> Floats | None:
-    """Each value as its own lower and upper bound; None if the values are not quantities."""
+def line_of(values: pl.Series) -> Floats | None:
+    """Each value as a number; None if the values are not quantities."""
     kind = kind_of(values.dtype)
     if kind in ("text", "boolean"):
         return None
     if kind in ("date", "datetime", "time"):
-        numbers = days_of(values)
-    else:
-        numbers = numbers_of(values).astype(np.float64)
-    return np.column_stack((numbers, numbers))
+        return days_of(values)
+    return numbers_of(values).astype(np.float64)
 
 
 def days_of(values: pl.Series) -> Floats:
@@ -97,7 +92,7 @@ def days_of(values: pl.Series) -> Floats:
         return values.to_physical().cast(pl.Float64).to_numpy() / 86_400e9
     moments = moments_of(values)
     whole = moments.astype("datetime64[D]")
-    ticks = _TICKS_PER_DAY[np.datetime_data(moments.dtype)[0]]
+    ticks = (PER_DAY | {"D": 1})[np.datetime_data(moments.dtype)[0]]
     rest = (moments - whole.astype(moments.dtype)).astype(np.float64) / ticks
     return whole.astype(np.float64) + rest
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from shoal.kernels.arrays import Floats
 from shoal.table.columns._domain import ROOT, Domain, Meaning, Meanings, value_meanings
 from shoal.table.columns._encode import Codes
-from shoal.table.columns._quantities import bounds_of_values, scale_name
+from shoal.table.columns._quantities import line_of, scale_name
 from shoal.table.hierarchy._rule import Rule, Rung, Unseen
 
 if TYPE_CHECKING:
@@ -96,9 +96,9 @@ def codes_of(rule: Rule, table: Table, column: str, unseen: Unseen) -> Hierarchy
     missing = coded.missing is not None
     domain = float(rule.size(values) + missing)
     texts = rule.texts(values)
-    own = Rung(
-        np.arange(len(values), dtype=np.int32), texts, bounds_of_values(values), np.ones(len(texts))
-    )
+    line = line_of(values)
+    ends = None if line is None else np.column_stack((line, line))
+    own = Rung(np.arange(len(values), dtype=np.int32), texts, ends, np.ones(len(texts)))
     levels = rule.inner_levels + 2
     maps = np.zeros((levels, count), np.int32)
     leaves = np.full((levels, count), domain)

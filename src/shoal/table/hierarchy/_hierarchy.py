@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -24,7 +26,6 @@ from shoal.table.hierarchy._listed import (
     ordered_rows,
     positions,
     read_rows,
-    text_of,
     tree_rows,
 )
 from shoal.table.hierarchy._rule import Rule, Suppression, Unseen, calendar, prefixes
@@ -403,7 +404,9 @@ class Hierarchy(Helpful):
                 "This hierarchy is a function and does not list values. Write it into the plan, or "
                 "use hierarchy.listed(table, column)."
             )
-        return text_of(self.rows, separator)
+        text = io.StringIO()
+        csv.writer(text, delimiter=separator, lineterminator="\n").writerows(self.rows)
+        return text.getvalue()
 
     def to_csv(self, path: str | os.PathLike[str], separator: str = ";") -> None:
         """Write a file that ``from_csv`` reads; only its owner has access."""

@@ -62,10 +62,7 @@ class Grid(Rule):
                 joined = int(width / finer)
                 shift = joined // 2 if self.rounds else 0
                 start -= shift * finer
-                parents = [(cell + shift) // joined for cell in cells]
-                cells = sorted(set(parents))
-                place = {cell: at for at, cell in enumerate(cells)}
-                parent = np.array([place[cell] for cell in parents], np.int32)
+                cells, parent = _distinct([(cell + shift) // joined for cell in cells])
                 nodes = parent[nodes] if len(parent) else nodes
                 rungs.append(self._rung(level, cells, nodes, start, scale))
         return rungs
@@ -195,10 +192,14 @@ def _far_cells(
 ) -> tuple[list[int], npt.NDArray[np.int32]]:
     """Cells by exact fractions, for numbers that are huge compared to the width."""
     exact, first = Fraction(width), Fraction(start)
-    found = [(Fraction(value) - first) // exact for value in values.tolist()]
-    cells = sorted(set(found))
-    place = {cell: at for at, cell in enumerate(cells)}
-    return cells, np.array([place[cell] for cell in found], np.int32)
+    return _distinct([(Fraction(value) - first) // exact for value in values.tolist()])
+
+
+def _distinct(cells: Sequence[int]) -> tuple[list[int], npt.NDArray[np.int32]]:
+    """The distinct cells, however large, in ascending order, and the position of each cell."""
+    found = sorted(set(cells))
+    place = {cell: at for at, cell in enumerate(found)}
+    return found, np.array([place[cell] for cell in cells], np.int32)
 
 
 @dataclass(frozen=True)

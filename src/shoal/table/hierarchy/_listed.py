@@ -21,7 +21,7 @@ from shoal.errors import InputError, ReadError
 from shoal.kernels.arrays import Flags, Floats, Integers
 from shoal.table.columns._domain import ROOT
 from shoal.table.columns._frames import kind_of
-from shoal.table.columns._quantities import bounds_of_values
+from shoal.table.columns._quantities import line_of
 from shoal.table.hierarchy._rule import Rule, Rung, Unseen, dense
 from shoal.table.storage._text import load_text
 from shoal.table.storage._types import parsed
@@ -115,12 +115,9 @@ class Listed(Rule):
             )
         if absent and unseen == "nearest":
             at = self._nearest(values, at)
-        quantities = bounds_of_values(values) is not None
-        numbers = bounds_of_values(leaves_as(self.leaves, values.dtype)) if quantities else None
-        return [
-            self._rung(at, nodes, labels, None if numbers is None else numbers[:, 0])
-            for nodes, labels in self._nodes
-        ]
+        quantities = line_of(values) is not None
+        numbers = line_of(leaves_as(self.leaves, values.dtype)) if quantities else None
+        return [self._rung(at, nodes, labels, numbers) for nodes, labels in self._nodes]
 
     def _rung(
         self, at: Integers, node_of_leaf: Integers, labels: list[str], numbers: Floats | None
@@ -148,22 +145,21 @@ class Listed(Rule):
 
     def _nearest(self, values: pl.Series, at: Integers) -> Integers:
         """The leaf of each value; for a value that is not listed, the nearest, or lower, leaf."""
-        known = bounds_of_values(leaves_as(self.leaves, values.dtype))
-        given = bounds_of_values(values)
+        known = line_of(leaves_as(self.leaves, values.dtype))
+        given = line_of(values)
         if known is None or given is None:
             raise InputError(
                 f"Column '{values.name}' is {kind_of(values.dtype)}, so its values have no nearest "
                 "value. Use unseen='top'."
             )
-        order = np.argsort(known[:, 0], kind="stable")
-        order = order[: int((~np.isnan(known[:, 0])).sum())]  # NaN comes last
+        order = np.argsort(known, kind="stable")
+        order = order[: int((~np.isnan(known)).sum())]  # NaN comes last
         if not len(order):
             return at
-        line = known[order, 0]
-        above = np.searchsorted(line, given[:, 0]).clip(1, max(len(line) - 1, 1))
-        above = above.clip(0, len(line) - 1)
+        line = known[order]
+        above = np.searchsorted(line, given).clip(1, max(len(line) - 1, 1)).clip(0, len(line) - 1)
         below = (above - 1).clip(0)
-        lower = given[:, 0] - line[below] <= line[above] - given[:, 0]
+        lower = given - line[below] <= line[above] - given
         return np.where(at < 0, order[np.where(lower, below, above)], at)
 
     def extended(self, values: Iterable[str]) -> Listed:
@@ -371,10 +367,3 @@ def _has_names(rows: Sequence[Sequence[str]]) -> bool:
         return False
     labels = [{row[level] for row in rest} for level in range(len(first))]
     return not any(name in known for name, known in zip(first, labels, strict=True))
-
-
-def text_of(rows: Iterable[Sequence[str]], separator: str) -> str:
-    """Rows as the text of a file."""
-    file = io.StringIO()
-    csv.writer(file, delimiter=separator, lineterminator="\n").writerows(rows)
-    return file.getvalue()

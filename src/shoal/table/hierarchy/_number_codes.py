@@ -14,20 +14,8 @@ import polars as pl
 
 from shoal.kernels.arrays import Integers
 from shoal.table.columns._frames import kind_of
-from shoal.table.suggestion._column_names import words_of
+from shoal.table.suggestion._column_names import known, words_of
 
-_POSTCODES: Final = frozenset(
-    "zip zipcode postal postalcode postcode postcodes plz postleitzahl cep".split()
-)
-_CLASSIFICATIONS: Final = frozenset(
-    "icd icd9 icd10 icd11 icd10gm icpc ops nace isic naics noga wz wz08 wz2008 sic soc isco isco08 "
-    "isco88 kldb kldb2010 isced coicop cpv nuts lau ags fips insee gkz amtlicher".split()
-)
-#: Words of columns that may have codes, or numbers of things.
-_PERHAPS: Final = frozenset(
-    "code codes kode kodes schluessel classification klassifikation occupation beruf industry "
-    "branche wirtschaftszweig diagnosis diagnose gemeinde municipality canton district".split()
-)
 #: Codes of places whose states are numbered from 01, by their digits.
 _DIGITS: Final = {"ags": (5, 8), "fips": (5,)}
 _FEWEST: Final = 10
@@ -51,7 +39,7 @@ class NumberCodes:
 def says_postcode(name: str) -> bool:
     """Whether a name says that a column has postcodes."""
     words = words_of(name)
-    return not _POSTCODES.isdisjoint([*words, "".join(words)])
+    return not known("postcodes").isdisjoint([*words, "".join(words)])
 
 
 def number_codes(values: pl.Series) -> NumberCodes | None:
@@ -61,8 +49,8 @@ def number_codes(values: pl.Series) -> NumberCodes | None:
         return None
     parts = words_of(values.name)
     words = {*parts, "".join(parts)}
-    postcode, classified = bool(words & _POSTCODES), bool(words & _CLASSIFICATIONS)
-    if not (postcode or classified or words & _PERHAPS):
+    postcode, classified = bool(words & known("postcodes")), bool(words & known("classifications"))
+    if not (postcode or classified or words & known("perhaps_codes")):
         return None
     whole = as_whole(values)
     if whole is None:
@@ -87,8 +75,8 @@ def number_codes(values: pl.Series) -> NumberCodes | None:
         return NumberCodes(None, False, told) if same else None
     if postcode or (lengths == longest).all():
         return NumberCodes(longest)
-    known = any(longest in _DIGITS.get(word, ()) for word in words)
-    if (known and lengths.min() == longest - 1) or _shows_zeros(texts, lengths, longest):
+    whose = any(longest in _DIGITS.get(word, ()) for word in words)
+    if (whose and lengths.min() == longest - 1) or _shows_zeros(texts, lengths, longest):
         return NumberCodes(longest)
     told = (
         "has codes of different lengths, so it is not clear whether leading zeros were lost. They "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,7 +17,6 @@ from shoal.kernels.arrays import Integers
 from shoal.table.columns._domain import ROOT
 from shoal.table.columns._frames import kind_of
 from shoal.table.columns._quantities import numbers_of
-from shoal.table.hierarchy._answers import MANY, are_names, number_order, scale_order
 from shoal.table.hierarchy._intervals import Edges, grid, quantile_edges
 from shoal.table.hierarchy._listed import listed, ordered_rows
 from shoal.table.hierarchy._number_codes import (
@@ -28,6 +27,7 @@ from shoal.table.hierarchy._number_codes import (
 )
 from shoal.table.hierarchy._rule import Rule, Rung, Suppression, calendar, prefixes
 from shoal.table.storage._types import as_text
+from shoal.table.suggestion._column_names import known, known_scales, words_of
 from shoal.table.suggestion._patterns import written_as_date
 
 if TYPE_CHECKING:
@@ -59,6 +59,14 @@ KINDS: Final = tuple(
 )
 
 
+#: Fewer values than this are answers to a question, even in a small table.
+_MANY: Final = 50
+_NOTHING: Final = re.compile(r"\s*(?:no|none|zero|without|keine?|ohne)\b", re.IGNORECASE)
+_PLURAL: Final = 2  # letters that a plural adds at most
+_NUMBER: Final = re.compile(r"\d+(?:[.,]\d+)?")
+_WORD: Final = re.compile(r"[^\W\d_]+")
+_UNDER: Final = re.compile(r"\s*(?:<|under|below|less|up to|unter|bis)", re.IGNORECASE)
+
 _WHOLE: Final = re.compile(r"-?\d{1,15}")
 _NO_ORDER: Final = (
     "has codes whose labels have no known order, so rare ones are joined first. If the codes have "
@@ -71,7 +79,7 @@ def codes_in(table: Table, column: str) -> NumberCodes | None:
     if table.kind(column) not in ("integer", "float") or table.column(column).is_continuous:
         return None
     values, facts = table.codes(column).levels, table.dictionary.of(column)
-    if facts.measure != "ordinal" and are_names(values, facts.values or _described(table, column)):
+    if facts.measure != "ordinal" and _are_names(values, facts.values or _described(table, column)):
         doubt = None if facts.measure == "nominal" else _NO_ORDER
         return NumberCodes(None, are_names=True, doubt=doubt)
     return number_codes(values)
@@ -241,12 +249,12 @@ def _text_rule(values: pl.Series, records: Integers, *, code: bool) -> Rule:
         found = _prefix_rule(values)
         if found.inner_levels:
             return found
-    if len(values) > max(MANY, _NEARLY_UNIQUE * int(records.sum())):
+    if len(values) > max(_MANY, _NEARLY_UNIQUE * int(records.sum())):
         return Suppression()  # a list would copy the whole column
     texts = values.to_list()
-    order = scale_order(texts)
+    order = _scale_order(texts)
     if order is None and (records > 1).all():  # group labels show values, so none may be unique
-        order = number_order(texts)
+        order = _number_order(texts)
     if order is not None:
         return _ordered_rule(order)
     return _frequency_rule(texts, records)
@@ -290,3 +298,72 @@ def _frequency_rule(texts: Sequence[str], records: Integers) -> Rule:
             columns.append([*names[: len(texts) - count], *[other] * count])
             before = count
     return listed((*row, ROOT) for row in zip(*columns, strict=True))
+
+
+# -- answers to a question: their order, if it is known
+
+
+def _are_names(values: pl.Series, labels: Mapping[Any, str]) -> bool:
+    """Whether distinct numbers, ascending, are only names of their labels: 1 single, 2 married.
+
+    Each has a label, and the labels are no answers in a known order.
+    """
+    whole = as_whole(values) if values.dtype.is_numeric() else None
+    if whole is None or len(whole) < 3:
+        return False
+    texts = [labels[code] for code in whole.to_list() if code in labels]
+    if len(texts) < len(whole) or all(_NUMBER.fullmatch(text) for text in texts):
+        return False
+    order = _scale_order(texts) or _number_order(texts)
+    return order is None or texts not in (order, order[::-1])
+
+
+def _scale_order(texts: Sequence[str]) -> list[str] | None:
+    """The texts in the order of a known scale, or None."""
+    bare = {text: " ".join(words_of(text)) for text in texts}
+    if len(set(bare.values())) < len(texts):
+        return None
+    for scale in known_scales():
+        places = {" ".join(words_of(answer)): place for place, answer in enumerate(scale)}
+        if set(bare.values()) <= places.keys():
+            return sorted(texts, key=lambda text: places[bare[text]])
+    return None
+
+
+def _number_order(texts: Sequence[str]) -> list[str] | None:
+    """The texts in the order of their numbers, such as 5-9 and 10-14, or None.
+
+    The first number decides, and the others only among texts that share it: 2024-Q1, 2024-Q2. What
+    is not a number must be the same in all of them, but for a plural, or words such as "under" and
+    "to". Words such as "none" stand for 0.
+    """
+    if len(texts) <= _MANY and all(_NUMBER.fullmatch(text) for text in texts):
+        return None
+    # "no rooms" is one with the number 0
+    bare = [text if _NUMBER.search(text) else _NOTHING.sub("0", text) for text in texts]
+    words = [frozenset(_WORD.findall(text.casefold())) - known("ranges") for text in bare]
+    if len(_singular([some for some, text in zip(words, bare, strict=True) if text != "0"])) > 1:
+        return None
+    found = [[float(one.replace(",", ".")) for one in _NUMBER.findall(text)] for text in bare]
+    if not all(found):
+        return None
+    keys = [
+        (first - 0.5 * bool(_UNDER.match(text)), tuple(rest))
+        for (first, *rest), text in zip(found, texts, strict=True)
+    ]
+    if len(set(keys)) < len(texts):
+        return None
+    return [text for _, text in sorted(zip(keys, texts, strict=True))]
+
+
+def _singular(words: Sequence[frozenset[str]]) -> set[frozenset[str]]:
+    """The different sets of words, where a word and its plural are one."""
+    every = sorted({word for some in words for word in some}, key=len)
+    shortest = {
+        word: next(one for one in every if word.startswith(one) and len(word) - len(one) <= _PLURAL)
+        for word in every
+    }
+    return {
+        frozenset(shortest[word] if len(shortest[word]) > _PLURAL else word for word in some)
+        for some in words
+    }

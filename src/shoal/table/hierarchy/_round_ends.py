@@ -22,7 +22,7 @@ from shoal.kernels.arrays import Flags, Floats, Integers
 from shoal.table.columns._domain import written
 from shoal.table.columns._encode import Codes
 from shoal.table.columns._frames import kind_of
-from shoal.table.columns._quantities import bounds_of_values, moments_of
+from shoal.table.columns._quantities import line_of, moments_of
 
 #: Values of a column in its own unit: whole numbers, or floats for a column of floats.
 Ticks = npt.NDArray[Any]
@@ -122,13 +122,11 @@ class RoundEnds:
 
     def down(self, ticks: Ticks, least: Ticks) -> tuple[Ticks, Flags]:
         """A round point not above each tick, with a minimum step, and whether it exists."""
-        return self._outwards(
-            ticks, least, lambda step, at: step.floor(at), lambda step, at: self.before(at)
-        )
+        return self._outwards(ticks, least, up=False)
 
     def up(self, ticks: Ticks, least: Ticks) -> tuple[Ticks, Flags]:
         """A round point above each tick, with a minimum step, and whether it exists."""
-        return self._outwards(ticks, least, self._after, lambda step, at: at)
+        return self._outwards(ticks, least, up=True)
 
     def rounder(self, ticks: Ticks, room: Floats, *, up: bool) -> Ticks:
         """Each point, moved outwards by at most ``room`` if that makes it rounder.
@@ -149,7 +147,7 @@ class RoundEnds:
                 points[left[good]] = spot[good]
                 unsettled = np.setdiff1d(unsettled, left[good], assume_unique=True)
                 left, spot = left[~good], spot[~good]
-                spot = self._after(step, spot) if up else step.floor(self.before(spot))
+                spot = self._beyond(step, spot, up=up)
                 near = abs(spot - points[left]) <= room[left]
                 left, spot = left[near], spot[near]
             if not len(unsettled):
@@ -191,9 +189,9 @@ class RoundEnds:
         """The points as numbers in the scale of the column."""
         if self._kind in ("integer", "float"):
             return np.array([float(text) for text in self.texts(points)], np.float64)
-        found = bounds_of_values(self._series(points))
+        found = line_of(self._series(points))
         assert found is not None
-        return found[:, 0]
+        return found
 
     @property
     def _kind(self) -> str:
@@ -249,24 +247,22 @@ class RoundEnds:
                 return step.floor(here + 1.5 * step.size)
         return step.floor(here + max(1, int(1.5 * step.size)))
 
-    def _outwards(
-        self,
-        ticks: Ticks,
-        least: Ticks,
-        point: Callable[[Step, Ticks], Ticks],
-        beyond: Callable[[Step, Ticks], Ticks],
-    ) -> tuple[Ticks, Flags]:
+    def _beyond(self, step: Step, points: Ticks, *, up: bool) -> Ticks:
+        """The next point of a step above or below each of its points."""
+        return self._after(step, points) if up else step.floor(self.before(points))
+
+    def _outwards(self, ticks: Ticks, least: Ticks, *, up: bool) -> tuple[Ticks, Flags]:
         points, found = ticks.copy(), np.zeros(len(ticks), np.bool_)
         least = least.astype(np.float64)
         for step in reversed(self._steps):
             if self.line.dtype == np.int64 and step.size > _NARROW:
                 continue  # the next point may lie beyond the range
             left = np.flatnonzero(~found & (least <= step.size))
-            spot = point(step, ticks[left])
+            spot = self._after(step, ticks[left]) if up else step.floor(ticks[left])
             for _ in range(_TRIES):
                 good = self._may_end(spot)
                 points[left[good]], found[left[good]] = spot[good], True
-                left, spot = left[~good], point(step, beyond(step, spot[~good]))
+                left, spot = left[~good], self._beyond(step, spot[~good], up=up)
         return points, found
 
     @cached_property

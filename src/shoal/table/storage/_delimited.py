@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -13,7 +13,6 @@ import polars.selectors as cs
 
 from shoal.errors import ReadError, quoted
 from shoal.table.columns._column import Column
-from shoal.table.storage._formulas import Formulas, may_run, restored
 from shoal.table.storage._header import check_header, check_names
 from shoal.table.storage._reading import Manner, ReadOptions
 from shoal.table.storage._records import (
@@ -33,7 +32,7 @@ from shoal.table.storage._text import (
     remember_digest,
     western_text,
 )
-from shoal.table.storage._types import Fields, check_recorded_names, column_of, in_recorded_type
+from shoal.table.storage._types import Fields, column_of
 from shoal.table.storage.inference._dates import doubts_in_words, is_empty, read_formatted_dates
 from shoal.table.storage.inference._infer import FIRST, Spelling, first_texts, infer_types
 
@@ -139,8 +138,7 @@ class TextFile:
         frame = frame.select(pl.all().to_physical())  # in one go: there may be many columns
         if len(self.shape.parts) == 1:
             return frame
-        largest = frame.select(cs.integer().max()).row(0, named=True)
-        return frame.cast({name: _narrowest(most) for name, most in largest.items()})
+        return frame.with_columns(codes.shrink_dtype() for codes in frame.select(cs.integer()))
 
     def _types(self) -> list[pl.DataType]:
         """Separate categories for each column whose first texts repeat; text for the others."""
@@ -152,12 +150,6 @@ class TextFile:
             pl.Categorical(pl.Categories.random()) if repeats else pl.String()
             for repeats in few[: len(self.names)]
         ]
-
-
-def _narrowest(most: int | None) -> pl.DataType:
-    small, middle = 1 << 8, 1 << 16
-    most = most or 0
-    return pl.UInt8() if most < small else pl.UInt16() if most < middle else pl.UInt32()
 
 
 def read_delimited(
@@ -243,32 +235,3 @@ def _notes(
 
 def _without_empty(texts: pl.Series) -> pl.Series:
     return texts.replace("", None) if bool((texts == "").any()) else texts
-
-
-def recorded_columns(
-    file: TextFile,
-    fields: Sequence[Fields],
-    dtypes: Mapping[str, pl.DataType],
-    formulas: Formulas,
-    decimal: str = ".",
-) -> list[Column]:
-    """The columns of a file that :func:`write_frame` wrote, in the recorded types."""
-    called = f"'{file.path}'"
-    check_names(file.names, called)
-    neutralised = formulas == "neutralise"
-    names = restored(pl.Series(file.names)).to_list() if neutralised else file.names
-    check_recorded_names(names, dtypes, called)
-    read = list(zip(names, fields, strict=True))
-    written = (column.texts for name, column in read if dtypes[name] == pl.String)
-    marked = neutralised and may_run(written)
-    columns = []
-    for name, column in read:
-        dtype, texts = dtypes[name], column.texts
-        if marked and dtype == pl.String:
-            texts = restored(texts)
-        if decimal == "," and (dtype.is_float() or dtype.is_decimal()):
-            # the swap makes a decimal point invalid, as it was not written
-            texts = texts.str.replace_many([",", "."], [".", ","])
-        values = in_recorded_type(texts.alias(name), dtype, called)
-        columns.append(column_of(name, values, column.labels))
-    return columns

@@ -17,21 +17,13 @@ from shoal.table._roles import Roles
 from shoal.table.columns._column import Column
 from shoal.table.columns._frames import to_polars
 from shoal.table.storage._columnar import read_arrow, read_parquet
-from shoal.table.storage._delimited import TextFile, read_delimited, recorded_columns
+from shoal.table.storage._delimited import read_delimited
 from shoal.table.storage._formats import DELIMITER_OF, check_format, format_of
 from shoal.table.storage._reading import OPTIONS_OF, Manner, ReadOptions, refuse_others
-from shoal.table.storage._types import (
-    Fields,
-    check_recorded_names,
-    column_of,
-    dtypes_of,
-    in_recorded_type,
-)
-from shoal.table.storage._workbook import read_excel, read_written_sheet
-from shoal.table.storage.labelled._coding import Coding
+from shoal.table.storage._types import Fields, column_of
+from shoal.table.storage._workbook import read_excel
 from shoal.table.storage.labelled._dictionary import FAMILY, NO_DICTIONARY, Dictionary
 from shoal.table.storage.labelled._read import read_labelled
-from shoal.table.storage.labelled._release import restored
 from shoal.table.storage.metadata._description import Description
 from shoal.table.storage.metadata._files import description_of
 
@@ -39,14 +31,6 @@ if TYPE_CHECKING:
     from shoal.table._table import Table
 
 _URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")  # not the letter of a drive
-
-
-def read_frame(source: str | os.PathLike[str], **options: Any) -> pl.DataFrame:
-    """Read a frame from a file or a database, with the options of :func:`read_source`."""
-    found, _, _ = read_source(source, **options)
-    if isinstance(found, pl.DataFrame):
-        return found
-    return pl.DataFrame([column.series for column in found])
 
 
 @helpful
@@ -120,29 +104,14 @@ def read(
     >>> read(path).frame.to_dicts()
     [{'age': 31, 'zip': '01234'}]
     """
+    options = {name: given for name, given in locals().items() if name not in ("source", "roles")}
     from shoal.table._table import Table
 
     many = isinstance(source, (list, tuple))
     cure = "Read one file at a time." if many else "Use sh.Table(frame, roles) for a frame."
     check_path(source, "sh.read", cure)
-    options = {
-        "query": query,
-        "format": format,
-        "delimiter": delimiter,
-        "encoding": encoding,
-        "decimal": decimal,
-        "thousands": thousands,
-        "missing_values": missing_values,
-        "only_missing_values": only_missing_values,
-        "sheet": sheet,
-        "header": header,
-        "skip_lines": skip_lines,
-        "date_formats": date_formats,
-        "missing_reasons": missing_reasons,
-        "metadata": None if metadata is None else os.fspath(metadata),
-    }
     found, manner, dictionary = read_source(source, **options)
-    if dictionary is not NO_DICTIONARY and isinstance(found, pl.DataFrame):
+    if dictionary is not NO_DICTIONARY:
         table = Table(found).read_in(manner).described(dictionary)
         return table if roles is None else table.with_roles(roles)
     if isinstance(found, pl.DataFrame):
@@ -153,12 +122,10 @@ def read(
 def read_source(
     source: str | os.PathLike[str], **options: Any
 ) -> tuple[pl.DataFrame | list[Column], Manner, Dictionary]:
-    """The frame or the columns of a source and what it says about them; options of :func:`read`.
-
-    With the ``schema`` and ``formulas`` of a file that :func:`write_frame` wrote, the result equals
-    what was written. If the file does not fit them, ReadError is raised.
-    """
+    """The frame or the columns of a source and what it says about them; options of :func:`read`."""
     given = {name: value for name, value in options.items() if value is not None}
+    if "metadata" in given:
+        given["metadata"] = os.fspath(given["metadata"])
     if given.get("header") is False:
         raise ReadError("A table needs column names. Add a line of names, and leave out header=.")
     if isinstance(source, str) and _URI.match(source):
@@ -169,9 +136,6 @@ def read_source(
     path = _file(source)
     format = check_format(given.pop("format")) if "format" in given else format_of(path)
     refuse_others([name for name in given if name == "query"], (), f"a file of format {format}")
-    if "schema" in given:
-        manner = Manner(ReadOptions(format=format))
-        return _written_file(path, format, given), manner, NO_DICTIONARY
     reading = ReadOptions.from_dict(given | {"format": format})
     reading.check_for(format)
     if format in FAMILY:
@@ -215,40 +179,6 @@ def _read_file(
     return _plain(read_columnar(path, format)), Manner(options)
 
 
-def _written_file(path: Path, format: str, options: dict[str, Any]) -> pl.DataFrame | list[Column]:
-    """A file that :func:`write_frame` wrote, in the recorded types."""
-    dtypes = dtypes_of(options["schema"])
-    if format in DELIMITER_OF:
-        delimiter = options.get("delimiter", DELIMITER_OF[format])
-        file = TextFile.open(path, options.get("encoding", "utf-8"), delimiter)
-        formulas, decimal = options.get("formulas", "keep"), options.get("decimal", ".")
-        return recorded_columns(file, file.fields(), dtypes, formulas, decimal)
-    if format in FAMILY:
-        read_back, _ = read_labelled(path, format)
-        return written_labelled(read_back, dtypes, Coding(), f"'{path}'")
-    if format == "xlsx":
-        fields = [Fields(column) for column in read_written_sheet(path)]
-    else:
-        fields = read_columnar(path, format)
-    return in_recorded_types(fields, dtypes, f"'{path}'")
-
-
-def written_labelled(
-    frame: pl.DataFrame, dtypes: Mapping[str, pl.DataType], coding: Coding, called: str
-) -> list[Column]:
-    """The columns of a labelled file that Shoal wrote; ReadError if they do not fit."""
-    names = [name.upper() for name in dtypes]
-    if [name.upper() for name in frame.columns] != names:
-        check_recorded_names(frame.columns, dtypes, called)
-    found = restored(frame, dtypes, coding)
-    for name in dtypes:
-        if name not in found:
-            raise ReadError(
-                f"Column '{name}' of {called} has values that do not fit its recorded type."
-            )
-    return [Column(found[name]) for name in dtypes]
-
-
 def _plain(fields: Sequence[Fields]) -> pl.DataFrame | list[Column]:
     """The columns, coded if the file has dictionaries; a frame if types have to change."""
     columns = [column_of(one.texts.name, one.texts, one.labels) for one in fields]
@@ -263,19 +193,6 @@ def _plain(fields: Sequence[Fields]) -> pl.DataFrame | list[Column]:
 def read_columnar(path: Path, format: str) -> list[Fields]:
     """The columns of a Parquet, Feather or Arrow file, in its own types."""
     return read_parquet(path) if format == "parquet" else read_arrow(path)
-
-
-def in_recorded_types(
-    fields: Sequence[Fields], dtypes: Mapping[str, pl.DataType], called: str
-) -> list[Column]:
-    """The columns of a file in the recorded types; ReadError if they do not fit."""
-    check_recorded_names([column.texts.name for column in fields], dtypes, called)
-    columns = []
-    for column in fields:
-        name = column.texts.name
-        values = in_recorded_type(column.texts, dtypes[name], called)
-        columns.append(column_of(name, values, column.labels))
-    return columns
 
 
 def _file(source: str | os.PathLike[str]) -> Path:

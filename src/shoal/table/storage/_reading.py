@@ -22,8 +22,8 @@ from shoal.table.storage._formats import (
     format_of,
 )
 from shoal.table.storage.inference._dates import EVERY_COLUMN, check_date_format
+from shoal.table.storage.inference._infer import DECIMALS, THOUSANDS
 from shoal.table.storage.inference._missing import DEFAULT_MISSING
-from shoal.table.storage.inference._numbers import DECIMALS, THOUSANDS
 
 if TYPE_CHECKING:
     from shoal.table.storage.metadata._description import DescribedColumn
@@ -46,7 +46,6 @@ OPTIONS_OF: Final[dict[str, tuple[str, ...]]] = {
     "por": (),
     "xpt": ("encoding",),
 }
-MISSING_REASONS: Final = ("kept", "dropped")
 
 
 @dataclass(frozen=True)
@@ -99,12 +98,12 @@ class ReadOptions(Helpful):
     columns: Mapping[str, str] | None = None
 
     def __post_init__(self) -> None:
-        for name, kinds in _KINDS.items():
+        for name, (kinds, words) in _VALUES.items():
             value = getattr(self, name)
             is_flag = isinstance(value, bool) and name != "sheet"
             wrong = value is not True if kinds == (bool,) else is_flag
             if value is not None and (wrong or not isinstance(value, kinds)):
-                raise OptionError(f"{name!r} must be {_WORDS[name]}; got {value!r}.")
+                raise OptionError(f"{name!r} must be {words}; got {value!r}.")
         for name in ("missing_values", "only_missing_values"):
             object.__setattr__(self, name, _texts(name, getattr(self, name)))
         if isinstance(self.date_formats, str):
@@ -113,7 +112,7 @@ class ReadOptions(Helpful):
             check_date_format(format)
         if self.format is not None:
             object.__setattr__(self, "format", check_format(self.format))
-        if self.missing_reasons not in (None, *MISSING_REASONS):
+        if self.missing_reasons not in (None, "kept", "dropped"):
             raise ReadError(
                 f"'missing_reasons' must be 'kept' or 'dropped'; got {self.missing_reasons!r}."
             )
@@ -218,29 +217,23 @@ def refuse_others(given: Iterable[str], allowed: Sequence[str], what: str) -> No
         )
 
 
-_KINDS: Final[dict[str, tuple[type, ...]]] = {
-    **dict.fromkeys(("format", "delimiter", "encoding", "decimal", "thousands"), (str,)),
-    "missing_reasons": (str,),
-    "metadata": (str,),
-    "sheet": (str, int),
-    "header": (bool,),
-    "skip_lines": (int,),
-    "date_formats": (Mapping, str),
-    "columns": (Mapping,),
-}
-_WORDS: Final = {
-    "format": f"one of {quoted((*FORMATS, *ALIASES))}",
-    "delimiter": "one character",
-    "encoding": "the name of an encoding, such as 'cp1252'",
-    "decimal": "'.' or ','",
-    "thousands": "one character, such as '.'",
-    "sheet": "the name of a sheet, or its number from 1",
-    "header": "true, or left out: a table needs column names",
-    "skip_lines": "a whole number",
-    "date_formats": "a format such as '%d.%m.%Y', or a table of columns with their formats",
-    "missing_reasons": "'kept' or 'dropped'",
-    "metadata": "the path of a metadata file, or 'none'",
-    "columns": "a table of columns with their kinds",
+#: The types of each option, and what it must be in words.
+_VALUES: Final[dict[str, tuple[tuple[type, ...], str]]] = {
+    "format": ((str,), f"one of {quoted((*FORMATS, *ALIASES))}"),
+    "delimiter": ((str,), "one character"),
+    "encoding": ((str,), "the name of an encoding, such as 'cp1252'"),
+    "decimal": ((str,), "'.' or ','"),
+    "thousands": ((str,), "one character, such as '.'"),
+    "sheet": ((str, int), "the name of a sheet, or its number from 1"),
+    "header": ((bool,), "true, or left out: a table needs column names"),
+    "skip_lines": ((int,), "a whole number"),
+    "date_formats": (
+        (Mapping, str),
+        "a format such as '%d.%m.%Y', or a table of columns with their formats",
+    ),
+    "missing_reasons": ((str,), "'kept' or 'dropped'"),
+    "metadata": ((str,), "the path of a metadata file, or 'none'"),
+    "columns": ((Mapping,), "a table of columns with their kinds"),
 }
 
 

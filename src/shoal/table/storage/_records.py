@@ -29,8 +29,6 @@ _SAMPLE: Final = 1 << 16
 _PART: Final = 1 << 25
 _QUOTE, _NEWLINE, _RETURN = b'"\n\r'
 
-Positions = Integers
-
 
 @dataclass(frozen=True)
 class Shape:
@@ -66,9 +64,7 @@ def shape_of(text: Text, *, delimiter: str | None, likely: str = ",") -> Shape:
         names = names or scan.names(piece)
         count = scan.regular(piece, len(names))
         if count is None:
-            block = scan.block(piece, start)
-            empty = scan.check_lengths(block, len(names))
-            count = len(block.ends) - len(empty)
+            count, empty = scan.irregular(piece, start, len(names))
             blank += len(empty)
         records += count
     text.let_go(len(text.content))
@@ -124,9 +120,8 @@ def without_blank_lines(text: Text, shape: Shape) -> bytes:
     made = io.BytesIO()
     for piece, start in scan.pieces():
         if scan.regular(piece, len(shape.names)) is None:
-            block = scan.block(piece, start)
-            octets = block.octets
-            ends = scan.check_lengths(block, len(shape.names))
+            _, ends = scan.irregular(piece, start, len(shape.names))
+            octets = np.frombuffer(piece, np.uint8)
             keep = np.ones(len(octets) + 1, np.bool_)  # the last line may lack its line end
             keep[ends] = False
             keep[ends[octets[ends - 1] == _RETURN] - 1] = False
@@ -144,16 +139,6 @@ def detected_delimiter(text: Text, likely: str) -> str:
         if width > 1:
             scores[candidate] = (sum(len(row) == width for row in rows) / len(rows), width)
     return max(scores, key=scores.__getitem__, default=likely)
-
-
-@dataclass(frozen=True)
-class _Block:
-    """A run of whole records: where each ends and how many delimiters it has."""
-
-    start: int
-    octets: npt.NDArray[np.uint8]
-    ends: Positions
-    delimiters: Positions
 
 
 class _Scan:
@@ -206,9 +191,8 @@ class _Scan:
         record = self._delimiter * (width - 1) + b"\n"
         return count if not rest and bones == record * count else None
 
-    def block(self, piece: bytes, start: int) -> _Block:
-        """Where the records of a piece end; ReadError if a quotation mark is out of place."""
-        octets = np.frombuffer(piece, np.uint8)
+    def _ends(self, octets: npt.NDArray[np.uint8], start: int) -> tuple[Integers, Integers]:
+        """Where records end, and how many delimiters each has; ReadError for a misplaced quote."""
         outside: Flags | bool = True
         if self.quoted:
             self._check_quotes(octets, start)
@@ -217,16 +201,15 @@ class _Scan:
         if octets[-1] != _NEWLINE:
             ends = np.append(ends, len(octets))
         fences = np.flatnonzero((octets == ord(self._delimiter)) & outside)
-        delimiters = np.diff(np.searchsorted(fences, ends), prepend=0)
-        return _Block(start, octets, ends, delimiters)
+        return ends, np.diff(np.searchsorted(fences, ends), prepend=0)
 
     def names(self, piece: bytes) -> list[str]:
         """The fields of the first record."""
         delimiter = self._delimiter.decode()
         if not (self.quoted and b'"' in piece):
             return piece.partition(b"\n")[0].decode().removesuffix("\r").split(delimiter)
-        end = int(self.block(piece, 0).ends[0])
-        header = piece[:end].decode().removesuffix("\r")
+        ends, _ = self._ends(np.frombuffer(piece, np.uint8), 0)
+        header = piece[: ends[0]].decode().removesuffix("\r")
         try:
             return next(csv.reader(io.StringIO(header, ""), delimiter=delimiter))
         except csv.Error:
@@ -260,24 +243,24 @@ class _Scan:
                 f"on line {line}. Close it, or double it if it is part of the text."
             )
 
-    def check_lengths(self, block: _Block, width: int) -> Positions:
-        """The ends of empty lines; ReadError for a record with too few or too many fields."""
-        wrong = np.flatnonzero(block.delimiters != width - 1)
-        if not len(wrong):
-            return wrong
-        ends = block.ends[wrong]
-        starts = np.where(wrong > 0, block.ends[wrong - 1] + 1, 0)
-        blank = (ends == starts) | ((ends - starts == 1) & (block.octets[starts] == _RETURN))
+    def irregular(self, piece: bytes, start: int, width: int) -> tuple[int, Integers]:
+        """The number of records and the ends of empty lines; ReadError for any other width."""
+        octets = np.frombuffer(piece, np.uint8)
+        every, delimiters = self._ends(octets, start)
+        wrong = np.flatnonzero(delimiters != width - 1)
+        ends = every[wrong]
+        starts = np.where(wrong > 0, every[wrong - 1] + 1, 0)
+        blank = (ends == starts) | ((ends - starts == 1) & (octets[starts] == _RETURN))
         if not blank.all():
             first = int(np.argmin(blank))
-            line = self._text.line(block.start + int(starts[first]))
-            fields = int(block.delimiters[wrong[first]]) + 1
+            line = self._text.line(start + int(starts[first]))
+            fields = int(delimiters[wrong[first]]) + 1
             raise ReadError(
                 f"Line {line} of '{self._text.called}' has {fields} field{'s' * (fields > 1)}, but "
                 f"the header has {width} (with the delimiter {self._delimiter.decode()!r}). Fix "
                 "the line, set another delimiter=, or skip lines above the names with skip_lines=."
             )
-        return ends
+        return len(every) - len(ends), ends
 
 
 def _inside_quotes(octets: npt.NDArray[np.uint8]) -> Flags:

@@ -83,20 +83,16 @@ def _dtype_of(column: str, name: str) -> pl.DataType:
 
 def as_text(column: pl.Series) -> pl.Series:
     """Each value as the text that :func:`as_recorded` reads back."""
-    name, dtype = column.name, column.dtype
-    return _as_text(column.alias(""), dtype).alias(name)  # polars reads ^a$ as a pattern
-
-
-def _as_text(column: pl.Series, dtype: pl.DataType) -> pl.Series:
+    dtype, texts = column.dtype, column.alias("")  # polars reads ^a$ as a pattern
     if isinstance(dtype, pl.Datetime):
         if dtype.time_zone is not None:
-            column = column.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
-        return column.dt.strftime("%Y-%m-%dT%H:%M:%S%.f")
-    if isinstance(dtype, pl.Time):
-        return column.dt.strftime("%H:%M:%S%.f")
-    if isinstance(dtype, pl.Duration):
-        return column.to_physical().cast(pl.String)
-    return column.cast(pl.String)
+            texts = texts.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
+        texts = texts.dt.strftime("%Y-%m-%dT%H:%M:%S%.f")
+    elif isinstance(dtype, pl.Time):
+        texts = texts.dt.strftime("%H:%M:%S%.f")
+    elif isinstance(dtype, pl.Duration):
+        texts = texts.to_physical()
+    return texts.cast(pl.String).alias(column.name)
 
 
 def as_recorded(column: pl.Series, dtype: pl.DataType) -> pl.Series | None:

@@ -99,22 +99,14 @@ def _read_without(columns: list[pl.Series], signs: Sequence[str]) -> None:
             columns[at] = left[0]
 
 
-def read_written_sheet(path: Path) -> list[pl.Series]:
-    """The columns of a sheet that :func:`write_excel` wrote, with all rows."""
+def read_written_sheet(path: Path, *, texts: bool = False) -> list[pl.Series]:
+    """The columns of a sheet that :func:`write_excel` wrote, with all rows; as ``texts`` or not."""
     with _opened(path) as workbook:
         check_extent(path, 0)
-        names, body = _header_and_body(workbook, 0)
+        names, body = _header_and_body(workbook, 0, dtypes="string" if texts else None)
     used = _used(names, body)
     check_names([name for name, _ in used], f"'{path}'")
     return [column.alias(str(name)) for name, column in used]
-
-
-def read_sheet_texts(path: Path) -> list[pl.Series]:
-    """The columns of the first sheet as texts, without their names."""
-    with _opened(path) as workbook:
-        check_extent(path, 0)
-        names, body = _header_and_body(workbook, 0, dtypes="string")
-    return [column for _, column in _used(names, body)]
 
 
 @contextlib.contextmanager

@@ -23,8 +23,6 @@ from shoal.table.storage._workbook import check_fits, write_excel
 from shoal.table.storage.labelled._dictionary import LABELLED, NO_DICTIONARY, Dictionary
 from shoal.table.storage.labelled._write import write_labelled
 
-__all__ = ["schema_of", "write_columns", "write_frame"]
-
 _ROWS_PER_GROUP: Final = 1 << 18
 #: How many of the first numbers show whether those of a column repeat.
 _FIRST: Final = 1 << 14
@@ -33,26 +31,6 @@ _OLDEST: Final = pl.CompatLevel.oldest()
 #: Types that Parquet has, so that no other schema has to be stored.
 _PLAIN: Final = {pl.String(), pl.Int64(), pl.Float64(), pl.Boolean(), pl.Date()}
 _SPECIAL: Final = (*DELIMITERS, '"', "\r", "\n", "\ufeff")
-
-
-def write_frame(
-    frame: pl.DataFrame,
-    path: str | os.PathLike[str],
-    *,
-    format: str,
-    formulas: Formulas = "keep",
-    dialect: Dialect | None = None,
-) -> None:
-    """Write a frame so that :func:`read_frame` with its :func:`schema_of` returns it.
-
-    The file depends only on the values of the cells, the column names and the types. It holds no
-    names of people or programs, no times, no categories without a row, and no trace of values that
-    were made missing. The same frame always gives the same bytes.
-    """
-    categories = (pl.Categorical, pl.Enum)
-    plain = (s.cast(pl.String) if s.dtype in categories else s for s in frame)
-    columns = [Column(series) for series in plain]
-    write_columns(columns, path, format=format, formulas=formulas, dialect=dialect)
 
 
 def write_columns(
@@ -64,7 +42,12 @@ def write_columns(
     dialect: Dialect | None = None,
     dictionary: Dictionary = NO_DICTIONARY,
 ) -> None:
-    """Write columns in the same way; each distinct text is processed only once.
+    """Write columns so that a :class:`ReleasedFile` with their schema returns them.
+
+    The file depends only on the values of the cells, the column names and the types. It holds no
+    names of people or programs, no times, no categories without a row, and no trace of values that
+    were made missing. The same columns always give the same bytes, and each distinct text is
+    processed only once.
 
     The dialect is for text formats: how fields and numbers are written, and in which encoding. The
     dictionary is for formats that hold labels.
@@ -76,7 +59,11 @@ def write_columns(
     if format in DELIMITER_OF:
         dialect = dialect or Dialect(DELIMITER_OF[format])
         _refuse_null_characters(columns)
-        _refuse_unwritable(columns, dialect.encoding)
+        if odd := unwritable_columns(columns, dialect.encoding):
+            raise InputError(
+                f"The encoding {dialect.encoding} lacks characters of these columns: "
+                f"{quoted(odd)}. Use utf-8-sig, which spreadsheets recognize, or utf-8."
+            )
     path = Path(path)
     try:
         if format in LABELLED:
@@ -132,15 +119,6 @@ def _has(texts: pl.Series, encoding: str) -> bool:
     return True
 
 
-def _refuse_unwritable(columns: Sequence[Column], encoding: str) -> None:
-    odd = unwritable_columns(columns, encoding)
-    if odd:
-        raise InputError(
-            f"The encoding {encoding} lacks characters of these columns: {quoted(odd)}. Use "
-            "utf-8-sig, which spreadsheets recognize, or utf-8."
-        )
-
-
 def _refuse_null_characters(columns: Sequence[Column]) -> None:
     """InputError if a text contains NUL; no program would read the file as text."""
     texts = _texts(columns)
@@ -163,8 +141,10 @@ def _write_text(
     names = pl.Series([column.name for column in columns], dtype=pl.String)
     if formulas == "neutralise":
         names = neutralised(names)
-    recoded = None if dialect.encoding == "utf-8" else _Recoded(file, dialect.encoding)
-    target = recoded or file
+    # part by part in another encoding; a text of polars may end inside a character, a part does not
+    target: Any = file
+    if dialect.encoding != "utf-8":
+        target = codecs.EncodedFile(file, "utf-8", dialect.encoding)
     target.write((dialect.delimiter.join(map(_name, names)) + "\n").encode())
     written = [_written(column, str(at), formulas) for at, column in enumerate(columns)]
     rows = len(columns[0]) if columns else 0
@@ -175,31 +155,15 @@ def _write_text(
             decode(cells.with_codes(cells.codes[part])) if isinstance(cells, Codes) else cells[part]
             for cells in written
         ]
+        buffer = file if target is file else io.BytesIO()
         pl.DataFrame(cells).write_csv(
-            file if recoded is None else recoded.buffer,
+            buffer,
             include_header=False,
             separator=dialect.delimiter,
             decimal_comma=dialect.decimal == ",",
         )
-        if recoded is not None:
-            recoded.flush()
-
-
-class _Recoded:
-    """A file to which text is written part by part in an encoding other than UTF-8."""
-
-    def __init__(self, file: BinaryIO, encoding: str) -> None:
-        self._file, self._encoder = file, codecs.getincrementalencoder(encoding)()
-        self.buffer = io.BytesIO()
-
-    def write(self, content: bytes) -> None:
-        self._file.write(self._encoder.encode(content.decode()))
-
-    def flush(self) -> None:
-        """Write the content of the buffer, and empty it."""
-        self.write(self.buffer.getvalue())
-        self.buffer.seek(0)
-        self.buffer.truncate()
+        if isinstance(buffer, io.BytesIO):
+            target.write(buffer.getvalue())
 
 
 def _written(column: Column, name: str, formulas: Formulas) -> pl.Series | Codes:

@@ -6,7 +6,7 @@ expression has checked its shape, and returns whether its check digits and dates
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import date
 
 _DIHEDRAL = (
@@ -73,6 +73,16 @@ def weighted(number: str, weights: Sequence[int]) -> int:
     return sum(w * int(digit) for w, digit in zip(weights, number, strict=False))
 
 
+def _sums_to_0(weights: Sequence[int], modulus: int) -> Callable[[str], bool]:
+    """The check that the sum of digits times weights is a multiple of a modulus."""
+    return lambda number: weighted(number, weights) % modulus == 0
+
+
+def _shows_rest(weights: Sequence[int], signs: str) -> Callable[[str], bool]:
+    """The check that the last digit is the sign of the remainder of the weighted sum of others."""
+    return lambda number: signs[weighted(number, weights) % len(signs)] == number[-1]
+
+
 def is_date(year: str, month: str, day: str) -> bool:
     """Whether a year of two or four digits, a month and a day are a valid date."""
     full = int(year) if len(year) == 4 else 1900 + int(year)
@@ -91,21 +101,15 @@ def _exists(year: int, month: int, day: int) -> bool:
 
 # --- numbers of persons, by country -------------------------------------------------------------
 
-
-def us_ssn(number: str) -> bool:
-    """Not in a range that is never issued; a social security number has no check digit."""
-    return (
-        number[:3] not in ("000", "666")
-        and number[0] != "9"
-        and number[3:5] != "00"
-        and number[5:] != "0000"
-    )
-
-
-def uk_nhs(number: str) -> bool:
-    """NHS number: weights 10 to 2, modulo 11."""
-    expected = 11 - weighted(number, range(10, 1, -1)) % 11
-    return expected % 11 == int(number[9]) and expected != 10
+#: NHS number: 11 minus the remainder modulo 11; a number that would need 10 is not issued.
+uk_nhs = _shows_rest(range(10, 1, -1), "0-987654321")
+#: Número de identificação fiscal: the same, but 10 becomes 0.
+portuguese_nif = _shows_rest(range(9, 1, -1), "00987654321")
+#: Burgerservicenummer: the eleven test; the last digit has a negative weight.
+dutch_bsn = _sums_to_0((9, 8, 7, 6, 5, 4, 3, 2, -1), 11)
+#: AHV number: an EAN-13 that begins with 756.
+swiss_ahv = _sums_to_0((1, 3) * 6 + (1,), 10)
+australian_tfn = _sums_to_0((1, 4, 3, 7, 5, 8, 6, 9, 10), 11)
 
 
 def belgian_niss(number: str) -> bool:
@@ -114,11 +118,6 @@ def belgian_niss(number: str) -> bool:
     month = int(number[2:4]) % 20  # bis numbers add 20 or 40 to the month
     plausible = month <= 12 and int(number[4:6]) <= 31
     return plausible and control in (97 - int(base) % 97, 97 - int("2" + base) % 97)
-
-
-def dutch_bsn(number: str) -> bool:
-    """Burgerservicenummer: the eleven test; the last digit has a negative weight."""
-    return weighted(number, (9, 8, 7, 6, 5, 4, 3, 2, -1)) % 11 == 0 and number[:3] != "000"
 
 
 def spanish_dni(number: str) -> bool:
@@ -161,12 +160,6 @@ def polish_pesel(number: str) -> bool:
     return plausible and weighted(number, (1, 3, 7, 9, 1, 3, 7, 9, 1, 3, 1)) % 10 == 0
 
 
-def portuguese_nif(number: str) -> bool:
-    """Número de identificação fiscal: weights 9 to 2, modulo 11."""
-    rest = weighted(number, range(9, 1, -1)) % 11
-    return int(number[8]) == (0 if rest < 2 else 11 - rest)
-
-
 def brazilian_cpf(number: str) -> bool:
     """CPF: two check digits modulo 11; numbers that repeat one digit are not issued."""
     first = weighted(number[:9], range(10, 1, -1)) * 10 % 11 % 10
@@ -205,20 +198,10 @@ def norwegian_birth(number: str) -> bool:
     )
 
 
-def swiss_ahv(number: str) -> bool:
-    """AHV number: an EAN-13 that begins with 756."""
-    return weighted(number, (1, 3) * 6 + (1,)) % 10 == 0
-
-
 def austrian_svnr(number: str) -> bool:
     """Sozialversicherungsnummer: the fourth digit checks the others, modulo 11; ends in a date."""
     rest = weighted(number, (3, 7, 9, 0, 5, 8, 4, 2, 1, 6)) % 11
     return rest == int(number[3]) and int(number[4:6]) <= 31 and int(number[6:8]) <= 15
-
-
-def australian_tfn(number: str) -> bool:
-    """Tax file number: weights 1 4 3 7 5 8 6 9 10, modulo 11."""
-    return weighted(number, (1, 4, 3, 7, 5, 8, 6, 9, 10)) % 11 == 0
 
 
 def chinese_id(number: str) -> bool:

@@ -12,7 +12,6 @@ import itertools
 import re
 import tomllib
 import unicodedata
-from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
 from typing import Any
@@ -40,7 +39,7 @@ def hints_of(name: str) -> NameHints:
     words = words_of(name)
     whole = "".join(words)
     candidates = [*words, whole]
-    identifiers = {_lookup(word, _index("identifier")) for word in candidates} - {None}
+    identifiers = {_lookup(word, "identifier") for word in candidates} - {None}
     phrase = " ".join(words)
     identifiers |= {kind for text, kind in _file()["identifier_phrases"].items() if text in phrase}
     if _says_person_name(words):
@@ -50,9 +49,8 @@ def hints_of(name: str) -> NameHints:
         says_id=_says_id(words),
         coded=_any_of(words, "coded_things"),
         row_number=_ROW_NUMBER.fullmatch(name.strip().casefold()) is not None,
-        quasi=_first(candidates, _index("quasi"))
-        or _file()["quasi_alone"].get(whole.rstrip("0123456789")),
-        sensitive=_first(candidates, _index("sensitive"))
+        quasi=_first(candidates, "quasi") or _file()["quasi_alone"].get(whole.rstrip("0123456789")),
+        sensitive=_first(candidates, "sensitive")
         or next(
             (topic for text, topic in _file()["sensitive_phrases"].items() if text in phrase), None
         ),
@@ -107,23 +105,16 @@ def _any_of(words: list[str], wanted: str) -> bool:
     return not known(wanted).isdisjoint(words)
 
 
-def _first(words: list[str], index: Index) -> str | None:
-    return next((topic for word in words if (topic := _lookup(word, index))), None)
+def _first(words: list[str], topics: str) -> str | None:
+    return next((topic for word in words if (topic := _lookup(word, topics))), None)
 
 
-@dataclass(frozen=True)
-class Index:
-    """Words and prefixes, each with its topic."""
-
-    exact: Mapping[str, str]
-    beginnings: tuple[tuple[str, str], ...]
-
-
-def _lookup(word: str, index: Index) -> str | None:
-    topic = index.exact.get(word) or index.exact.get(word.rstrip("0123456789"))
+def _lookup(word: str, topics: str) -> str | None:
+    exact, beginnings = _index(topics)
+    topic = exact.get(word) or exact.get(word.rstrip("0123456789"))
     if topic is not None:
         return topic
-    return next((topic for start, topic in index.beginnings if word.startswith(start)), None)
+    return next((topic for start, topic in beginnings.items() if word.startswith(start)), None)
 
 
 @functools.cache
@@ -150,10 +141,8 @@ def known_scales() -> list[list[str]]:
 
 
 @functools.cache
-def _index(topics: str) -> Index:
-    """The words for identifiers, quasi-identifiers or sensitive columns."""
+def _index(topics: str) -> tuple[dict[str, str], dict[str, str]]:
+    """The words and their beginnings for identifiers, quasi-identifiers or sensitive columns."""
     pairs = [(word, topic) for topic, words in _file()[topics].items() for word in words.split()]
-    return Index(
-        exact={word: topic for word, topic in pairs if not word.endswith("*")},
-        beginnings=tuple((word[:-1], topic) for word, topic in pairs if word.endswith("*")),
-    )
+    exact = {word: topic for word, topic in pairs if not word.endswith("*")}
+    return exact, {word[:-1]: topic for word, topic in pairs if word.endswith("*")}

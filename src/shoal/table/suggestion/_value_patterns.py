@@ -182,7 +182,8 @@ _NATIONAL = (
             r"[a-ceghj-pr-tw-z][a-ceghj-npr-tw-z] ?\d\d ?\d\d ?\d\d ?[a-d]", bool, 0.05),
     _number("Indian PAN", r"[a-z]{3}[abcfghljpt][a-z]\d{4}[a-z]", bool, 0.05),
     _number("Swiss AHV number", r"756[. ]?\d{4}[. ]?\d{4}[. ]?\d\d", check.swiss_ahv, 0.01, 13),
-    _number("US social security number", r"\d{3}-\d\d-\d{4}", check.us_ssn, 0.05),
+    _number("US social security number",  # not in a range that is never issued
+            r"(?!000|666|9)\d{3}-(?!00)\d\d-(?!0000)\d{4}", bool, 0.05),
     _number("Belgian national register number (NISS)",
             r"\d\d\.?\d\d\.?\d\d[- ]?\d{3}[. ]?\d\d", check.belgian_niss, 0.02, 11),
     _number("Brazilian CPF", r"\d{3}\.?\d{3}\.?\d{3}-?\d\d", check.brazilian_cpf, 0.01, 11),
@@ -200,7 +201,7 @@ _NATIONAL = (
     _number("Indian Aadhaar number", r"[2-9]\d{3} ?\d{4} ?\d{4}", check.verhoeff, 0.1, 12),
     _number("UK NHS number", r"\d{3}[ -]?\d{3}[ -]?\d{4}", check.uk_nhs, 0.1, 10),
     _number("Chilean RUT", r"\d{1,2}\.?\d{3}\.?\d{3}-[\dk]", check.chilean_rut, 0.1),
-    _number("Dutch BSN", r"\d{4}\.?\d{2}\.?\d{3}", check.dutch_bsn, 0.1, 9),
+    _number("Dutch BSN", r"(?!000)\d{4}\.?\d{2}\.?\d{3}", check.dutch_bsn, 0.1, 9),
     _number("Portuguese NIF", r"[1235-9]\d{2} ?\d{3} ?\d{3}", check.portuguese_nif, 0.1, 9),
     _number("Canadian social insurance number", r"\d{3}[ -]?\d{3}[ -]?\d{3}", check.luhn, 0.1, 9),
     _number("Australian tax file number", r"\d{3} ?\d{3} ?\d{3}", check.australian_tfn, 0.1, 9),

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import polars as pl
@@ -40,87 +39,6 @@ _FIELDS: Final = {
 EVERY_COLUMN: Final = "*"
 
 
-@dataclass(frozen=True)
-class _Spelling:
-    """How the dates of a column are written, except for the order of day and month."""
-
-    mark: str
-    leading_year: bool
-    short_year: bool
-    pattern: str
-    clock: str
-
-    @classmethod
-    def of(cls, text: str) -> _Spelling | None:
-        """The spelling of a text; None if it is not a date."""
-        found = _SPELLED.fullmatch(text)
-        if found is None:
-            return None
-        leading, last = len(found["first"]) == 4, len(found["last"])
-        # 2024-1-2 is not ISO, and 1.2.3 is a version number
-        if (found["mark"] == "-" or last == 4) if leading else last == 1:
-            return None
-        short = last == 2 and not leading
-        mark = re.escape(found["mark"])
-        year = "[0-9]{2}" if short else "[0-9]{4}"
-        fields = [year, _FIELD, _FIELD] if leading else [_FIELD, _FIELD, year]
-        pattern, clock = mark.join(fields), ""
-        if found["gap"]:
-            hour = "%I:%M" if found["noon"] else "%H:%M"
-            clock, pattern = found["gap"] + hour, pattern + found["gap"] + _CLOCK
-        if found["seconds"]:
-            clock, pattern = f"{clock}:%S", f"{pattern}:[0-9]{{2}}"
-        if found["fraction"]:
-            clock, pattern = f"{clock}%.f", rf"{pattern}\.[0-9]{{1,6}}"
-        if found["noon"]:
-            gap = " " * found["noon"].startswith(" ")
-            clock, pattern = f"{clock}{gap}%p", f"{pattern}{gap}[AaPp][Mm]"
-        return cls(found["mark"], leading, short, f"^{pattern}$", clock)
-
-    @property
-    def formats(self) -> list[str]:
-        """The possible formats, with the day first."""
-        mark, year = self.mark, "%y" if self.short_year else "%Y"
-        if self.leading_year:
-            return [f"%Y{mark}%m{mark}%d{self.clock}"]
-        day_first = f"%d{mark}%m{mark}{year}{self.clock}"
-        return [day_first] if mark == "." else [day_first, f"%m{mark}%d{mark}{year}{self.clock}"]
-
-
-@dataclass(frozen=True)
-class _DateReading:
-    """The formats that all texts of a column fit, each with the dates; day-first formats first."""
-
-    mark: str
-    short_year: bool
-    fitting: Mapping[str, pl.Series]
-
-    @property
-    def is_ambiguous(self) -> bool:
-        """Whether the order of day and month changes the dates."""
-        one, *others = self.fitting.values()
-        return any(not one.equals(other) for other in others)
-
-
-def _read_dates(column: pl.Series, sample: pl.Series) -> _DateReading | None:
-    """The dates of a text column; None if a text is not a date. The sample holds first texts."""
-    first = next((text for text in sample if text is not None), None)
-    spelling = None if first is None else _Spelling.of(first.strip(" "))
-    if spelling is None:
-        return None
-    bare = column.str.strip_chars(" ")
-    if not bool(bare.str.contains(spelling.pattern).all()):
-        return None
-    found = {each: _parsed(bare, each) for each in spelling.formats}
-    gaps = column.null_count()
-    fitting = {
-        each: dates
-        for each, dates in found.items()
-        if dates.null_count() == gaps and bool((dates.dt.year() > 0).all())  # no year 0000
-    }
-    return _DateReading(spelling.mark, spelling.short_year, fitting) if fitting else None
-
-
 def read_spelled_dates(
     columns: list[pl.Series], samples: Sequence[pl.Series]
 ) -> tuple[dict[int, str], dict[int, str]]:
@@ -131,32 +49,82 @@ def read_spelled_dates(
     readings = {
         at: reading
         for at, column in enumerate(columns)
-        if column.dtype == pl.String
-        and (reading := _read_dates(column.alias(""), samples[at].alias(""))) is not None
+        if column.dtype == pl.String and (reading := _read_dates(column, samples[at]))
     }
     formats, doubts = _settled_formats(readings)
     for at, found in formats.items():
-        columns[at] = readings[at].fitting[found].alias(columns[at].name)
+        columns[at] = readings[at][found].alias(columns[at].name)
     return formats, doubts
 
 
-def _settled_formats(
-    readings: Mapping[int, _DateReading],
-) -> tuple[dict[int, str], dict[int, str]]:
+#: The formats that all texts of a column fit, each with the dates; day-first formats first.
+_Dates = dict[str, pl.Series]
+
+
+def _read_dates(column: pl.Series, sample: pl.Series) -> _Dates:
+    """The dates of a text column; empty if a text is not a date. The sample holds first texts."""
+    first = next((text for text in sample if text is not None), "")
+    formats = _formats_of(first.strip(" "))
+    if not formats:
+        return {}
+    # either all texts have parts of a second, or none
+    pattern = _pattern_of(formats[0]).replace(_FIELDS[".f"], r"\.[0-9]{1,6}")
+    bare = column.alias("").str.strip_chars(" ")
+    if not bool(bare.str.contains(pattern).all()):
+        return {}
+    found = {each: _parsed(bare, each) for each in formats}
+    gaps = column.null_count()
+    return {
+        each: dates
+        for each, dates in found.items()
+        if dates.null_count() == gaps and bool((dates.dt.year() > 0).all())  # no year 0000
+    }
+
+
+def _formats_of(text: str) -> list[str]:
+    """The formats in which a date may be written, with the day first; none if it is not a date."""
+    found = _SPELLED.fullmatch(text)
+    if found is None:
+        return []
+    leading, last, mark = len(found["first"]) == 4, len(found["last"]), found["mark"]
+    # 2024-1-2 is not ISO, and 1.2.3 is a version number
+    if (mark == "-" or last == 4) if leading else last == 1:
+        return []
+    clock = ""
+    if found["gap"]:
+        clock = found["gap"] + ("%I:%M" if found["noon"] else "%H:%M")
+        clock += ":%S" * bool(found["seconds"]) + "%.f" * bool(found["fraction"])
+    if found["noon"]:
+        clock += " " * found["noon"].startswith(" ") + "%p"
+    if leading:
+        return [f"%Y{mark}%m{mark}%d{clock}"]
+    year = "%y" if last == 2 else "%Y"
+    day_first = f"%d{mark}%m{mark}{year}{clock}"
+    return [day_first] if mark == "." else [day_first, f"%m{mark}%d{mark}{year}{clock}"]
+
+
+def _settled_formats(readings: Mapping[int, _Dates]) -> tuple[dict[int, str], dict[int, str]]:
     """The certain formats and the doubtful ones; columns with the same mark help each other."""
     orders: dict[str, set[bool]] = {}
     for reading in readings.values():
-        first, *others = reading.fitting
+        first, *others = reading
         if not others and not first.startswith("%Y"):
-            orders.setdefault(reading.mark, set()).add(_is_day_first(first))
+            orders.setdefault(_mark(first), set()).add(_is_day_first(first))
     formats: dict[int, str] = {}
     doubts: dict[int, str] = {}
     for at, reading in readings.items():
-        order = orders.get(reading.mark, set())
-        likely = [f for f in reading.fitting if {_is_day_first(f)} == order]
-        sure = not reading.short_year and (likely or not reading.is_ambiguous)
-        (formats if sure else doubts)[at] = [*likely, *reading.fitting][0]
+        first, *_ = reading
+        order = orders.get(_mark(first), set())
+        likely = [f for f in reading if {_is_day_first(f)} == order]
+        dates = [*reading.values()]
+        same = dates[0].equals(dates[-1])  # in either order
+        sure = "%y" not in first and (likely or same)
+        (formats if sure else doubts)[at] = [*likely, *reading][0]
     return formats, doubts
+
+
+def _mark(format: str) -> str:
+    return format[2]
 
 
 def _is_day_first(format: str) -> bool:

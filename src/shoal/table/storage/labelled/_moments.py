@@ -54,13 +54,11 @@ def moment_of(format: str | None, family: Family) -> Moment | None:
         shown = format.replace("%-", "%")
         if shown.startswith("%tcHH:MM"):
             return "time"
-        return "datetime" if shown.startswith("%tc") else _day(shown)
+        if shown.startswith("%tc"):
+            return "datetime"
+        return "date" if shown.startswith(("%td", "%d")) else None
     word = _WIDTH.sub("", format.upper())
     return (_SPSS if family == "spss" else _SAS).get(word)
-
-
-def _day(shown: str) -> Moment | None:
-    return "date" if shown.startswith(("%td", "%d")) else None
 
 
 def as_moments(numbers: pl.Series, moment: Moment, family: Family) -> pl.Series:

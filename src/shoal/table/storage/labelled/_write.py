@@ -14,7 +14,13 @@ import polars as pl
 
 from shoal.errors import InputError, quoted
 from shoal.table.columns._column import Column, scrubbed_column
-from shoal.table.storage.labelled._coding import Coding, coding_of, may_join, value_labels
+from shoal.table.storage.labelled._coding import (
+    Coding,
+    coding_of,
+    in_recorded_types,
+    may_join,
+    value_labels,
+)
 from shoal.table.storage.labelled._dictionary import FAMILY, WITH_VALUES, Dictionary, Facts
 from shoal.table.storage.labelled._limits import (
     LIMITS,
@@ -154,10 +160,8 @@ def _cells(
     if same and _still_fits(facts, values, shown, codes, format):
         shown = facts.format
     labels: dict[Any, str] = {}
-    if format in WITH_VALUES:
-        labels |= value_labels(column, facts, codes)
-    if format == "dta" and values.dtype == pl.String:
-        labels = {}  # Stata labels numbers only
+    if format in WITH_VALUES and not (format == "dta" and values.dtype == pl.String):
+        labels |= value_labels(column, facts, codes)  # Stata labels numbers only
     tags: list[str] = []
     if reasons is not None:
         there = reasons.codes.texts
@@ -166,14 +170,16 @@ def _cells(
             tags = [text.removeprefix(".") for text in there]
             why = {text.removeprefix("."): label for text, label in why.items()}
             values = _with_letters(values, reasons)
-            labels = {_as_float(value): label for value, label in labels.items()}
             labels |= why
         else:
             values = _with_numbers(values, reasons)
             numeric = values.dtype != pl.String
             labels |= {float(text) if numeric else text: label for text, label in why.items()}
-    if values.dtype == pl.Float64:
-        labels = {_as_float(value): label for value, label in labels.items()}
+    if values.dtype in (pl.Float64, pl.Object):
+        labels = {
+            float(value) if isinstance(value, int) else value: label
+            for value, label in labels.items()
+        }
     most = LIMITS[format]
     label = dictionary.labels.get(name, "")
     if most.ascii_only and not label.isascii():
@@ -195,10 +201,6 @@ def _label(label: str, format: str) -> str:
     if format == "dta":
         return label if len(label) <= most else label[: most - 1] + "…"
     return shortened(label, most)
-
-
-def _as_float(value: Any) -> Any:
-    return float(value) if isinstance(value, int) else value
 
 
 def _declared(facts: Facts) -> list[Any]:
@@ -280,10 +282,8 @@ def _check(
         found, _ = read_labelled(path, format, expected=coding.reasons)
     except InputError:
         raise OSError("the file is incomplete; the disk may be full") from None
-    from shoal.table.storage.labelled._release import restored
-
     dtypes = {column.name: column.dtype for column in columns}
-    back = restored(found, dtypes, coding)
+    back = in_recorded_types(found, dtypes, coding)
     odd = [
         column.name
         for column in columns

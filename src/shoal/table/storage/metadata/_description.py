@@ -6,9 +6,8 @@ Each standard has a file with the way from its notation to a :class:`Description
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import polars as pl
@@ -16,7 +15,6 @@ import polars as pl
 from shoal.errors import ReadError, did_you_mean, quoted
 from shoal.table.columns._column import Column
 from shoal.table.columns._frames import Kind
-from shoal.table.storage._formats import DELIMITERS
 from shoal.table.storage._reading import ReadOptions
 
 #: Kinds that a declared kind may also have when it is read.
@@ -168,33 +166,6 @@ def texts_in(given: Any, name: str) -> tuple[str, ...]:
     if not isinstance(listed, list) or not all(isinstance(one, str) for one in listed):
         raise Malformed(f"its '{name}' must be a text or a list of texts")
     return tuple(listed)
-
-
-def described_by(
-    read: Callable[[str, str], Description | None], text: str, source: str, data: str
-) -> Description | None:
-    """What a text says about the data file; ReadError if it is not as its standard says."""
-    try:
-        found = read(text, data)
-        if found is not None:
-            _refuse_twins(found)
-    except Malformed as cause:
-        raise ReadError(f"The metadata file '{source}' cannot be used: {cause}.") from None
-    if found is None:
-        return None
-    if found.delimiter is not None and found.delimiter not in DELIMITERS:
-        raise ReadError(
-            f"The metadata file '{source}' cannot be used: its delimiter is not one of "
-            f"{quoted(DELIMITERS)}."
-        )
-    return replace(found, source=source)
-
-
-def _refuse_twins(found: Description) -> None:
-    counted = Counter(column.name for column in found.columns)
-    twice = [name for name, count in counted.items() if count > 1]
-    if twice:
-        raise Malformed(f"it describes {quoted(twice)} twice")
 
 
 def nonempty(texts: Iterable[tuple[str, Any]]) -> dict[str, Any]:

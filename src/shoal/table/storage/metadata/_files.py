@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from shoal.errors import InputError, ReadError
-from shoal.table.storage._formats import DELIMITER_OF
+from shoal.errors import InputError, ReadError, quoted
+from shoal.table.storage._formats import DELIMITER_OF, DELIMITERS
 from shoal.table.storage.metadata import _csvw, _ddi, _frictionless
-from shoal.table.storage.metadata._description import Description, described_by
+from shoal.table.storage.metadata._description import Description, Malformed
 
 #: The word for "read without a metadata file".
 NONE: Final = "none"
 _LARGEST: Final = 1 << 25
 
-_READERS: Final[dict[str, Callable[[str, str], Description | None]]] = {
-    "csvw": _csvw.read,
-    "frictionless": _frictionless.read,
-    "ddi": _ddi.read,
-}
-_WRITERS: Final[dict[str, Callable[[Description, Mapping[str, str], Mapping[str, Any]], str]]] = {
-    "csvw": _csvw.write,
-    "frictionless": _frictionless.write,
-    "ddi": _ddi.write,
-}
+#: Each standard with its module, which reads and writes its files.
+_STANDARDS: Final[dict[str, Any]] = {"csvw": _csvw, "frictionless": _frictionless, "ddi": _ddi}
 
 
 def name_of(standard: str, data: str) -> str:
@@ -46,7 +40,8 @@ def write(
     standard: str, description: Description, about: Mapping[str, str], file: Mapping[str, Any]
 ) -> str:
     """The text of a metadata file."""
-    return _WRITERS[standard](description, about, file)
+    text: str = _STANDARDS[standard].write(description, about, file)
+    return text
 
 
 def description_of(path: Path, given: str | None) -> Description | None:
@@ -62,7 +57,7 @@ def description_of(path: Path, given: str | None) -> Description | None:
     standard = "ddi" if text.lstrip("\ufeff \n\r\t").startswith("<") else "frictionless"
     if standard != "ddi" and ('"tableSchema"' in text or "ns/csvw" in text):
         standard = "csvw"
-    found = described_by(_READERS[standard], text, file.name, path.name)
+    found = _described(standard, text, file.name, path.name)
     if found is None:
         raise ReadError(
             f"The metadata file '{file.name}' describes other files, but not '{path.name}'."
@@ -72,13 +67,30 @@ def description_of(path: Path, given: str | None) -> Description | None:
 
 def _found(path: Path) -> Description | None:
     """What the first of the metadata files next to a table says, if one describes it."""
-    for standard, reader in _READERS.items():
+    for standard in _STANDARDS:
         file = path.with_name(name_of(standard, path.name))
         if file.is_file():
-            found = described_by(reader, _text(file), file.name, path.name)
+            found = _described(standard, _text(file), file.name, path.name)
             if found is not None:
                 return found
     return None
+
+
+def _described(standard: str, text: str, source: str, data: str) -> Description | None:
+    """What a text says about the data file; ReadError if it is not as its standard says."""
+    try:
+        found: Description | None = _STANDARDS[standard].read(text, data)
+        if found is None:
+            return None
+        counted = Counter(column.name for column in found.columns)
+        twice = [name for name, count in counted.items() if count > 1]
+        if twice:
+            raise Malformed(f"it describes {quoted(twice)} twice")
+        if found.delimiter is not None and found.delimiter not in DELIMITERS:
+            raise Malformed(f"its delimiter is not one of {quoted(DELIMITERS)}")
+    except Malformed as cause:
+        raise ReadError(f"The metadata file '{source}' cannot be used: {cause}.") from None
+    return replace(found, source=source)
 
 
 def _text(file: Path) -> str:

@@ -9,10 +9,10 @@ import polars as pl
 import pytest
 
 from shoal import Hierarchy, Table
+from shoal.table._released_column import Runs, runs_of
 from shoal.table.columns._domain import read_domain
 from shoal.table.columns._encode import encode
 from shoal.table.columns._quantities import scale_name
-from shoal.table.hierarchy._read_labels import Runs, runs_of
 
 DAYS = [dt.date(1899, 12, 31) + dt.timedelta(days=29 * i) for i in range(60)]
 MOMENTS = [dt.datetime(2019, 12, 30, 23, 58) + dt.timedelta(minutes=977 * i) for i in range(50)]
