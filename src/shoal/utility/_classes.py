@@ -26,10 +26,8 @@ def suppressed_cells(original: Table, masked: Table) -> Measurement:
 
     Parameters
     ----------
-    original : Table
-        The table before masking.
-    masked : Table
-        The table after masking.
+    original, masked : Table
+        The table before and after masking.
 
     References
     ----------
@@ -73,10 +71,8 @@ def suppressed_records(original: Table, masked: Table) -> Measurement:
 
     Parameters
     ----------
-    original : Table
-        The table before masking.
-    masked : Table
-        The table after masking.
+    original, masked : Table
+        The table before and after masking.
 
     References
     ----------
@@ -134,10 +130,8 @@ def discernibility(original: Table, masked: Table) -> Measurement:
 
     Parameters
     ----------
-    original : Table
-        The table before masking.
-    masked : Table
-        The table after masking.
+    original, masked : Table
+        The table before and after masking.
 
     References
     ----------
@@ -180,10 +174,8 @@ def average_class_size(
 
     Parameters
     ----------
-    original : Table
-        The table before masking.
-    masked : Table
-        The table after masking.
+    original, masked : Table
+        The table before and after masking.
     k : int
         The required size of every class; 1 gives the plain average.
 

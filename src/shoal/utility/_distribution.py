@@ -169,10 +169,8 @@ def total_variation(original: Table, masked: Table, *, columns: Columns = None) 
 
     Parameters
     ----------
-    original : Table
-        The table before masking.
-    masked : Table
-        The table after masking.
+    original, masked : Table
+        The table before and after masking.
     columns : list of str, optional
         Only these columns; by default all except the identifiers.
 
@@ -241,10 +239,8 @@ def wasserstein(original: Table, masked: Table, *, columns: Columns = None) -> M
 
     Parameters
     ----------
-    original : Table
-        The table before masking.
-    masked : Table
-        The table after masking.
+    original, masked : Table
+        The table before and after masking.
     columns : list of str, optional
         Only these columns; by default all except the identifiers.
 
@@ -302,10 +298,8 @@ def chi_square(original: Table, masked: Table, *, columns: Columns = None) -> Me
 
     Parameters
     ----------
-    original : Table
-        The table before masking.
-    masked : Table
-        The table after masking.
+    original, masked : Table
+        The table before and after masking.
     columns : list of str, optional
         Only these columns; by default all except the identifiers.
 
@@ -367,10 +361,8 @@ def cramers_v(original: Table, masked: Table, *, columns: Columns = None) -> Mea
 
     Parameters
     ----------
-    original : Table
-        The table before masking.
-    masked : Table
-        The table after masking.
+    original, masked : Table
+        The table before and after masking.
     columns : list of str, optional
         Only these columns; by default all except the identifiers.
 

@@ -49,10 +49,8 @@ def mutual_information_loss(
 
     Parameters
     ----------
-    original : Table
-        The table before masking.
-    masked : Table
-        The table after masking.
+    original, masked : Table
+        The table before and after masking.
     columns : list of str, optional
         Only these columns; by default all except the identifiers.
 
@@ -159,10 +157,8 @@ def nonuniform_entropy(original: Table, masked: Table, *, columns: Columns = Non
 
     Parameters
     ----------
-    original : Table
-        The table before masking.
-    masked : Table
-        The table after masking, made from ``original``.
+    original, masked : Table
+        The table before masking, and the table made from it.
     columns : list of str, optional
         Only these columns; by default the quasi-identifiers.
 
