@@ -16,7 +16,7 @@ from shoal.errors import InputError
 from shoal.study._conclusion import Claim, Conclusion
 from shoal.study._design import Study
 from shoal.study._results import Results
-from shoal.study.data._origins import Origin
+from shoal.study.data._fetching import Origin
 from shoal.study.data._tables import TableSource
 from shoal.table import Roles
 from shoal.utility.models._columns import MOST_CLASSES, natural_task

@@ -12,7 +12,7 @@ from shoal.study._conclusion import Claim, Conclusion, Finding
 from shoal.study._design import Study, variants_of
 from shoal.study._results import Floats, Results
 from shoal.study.builtin._builtin import BuiltIn, OnOtherTables, Verdict, judge_claims, paper
-from shoal.study.data._origins import Origin
+from shoal.study.data._fetching import Origin
 from shoal.study.data._tables import TableSource
 from shoal.study.figures import Figure, against
 from shoal.table import NUMBERS, Roles
