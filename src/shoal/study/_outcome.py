@@ -146,7 +146,7 @@ def _mean_of(results: Results) -> Mean:
     """A mean with the interval of its one result, or of its tables, or of its seeds."""
     of_tables = [values.mean() for values in results.by("table").values()]
     independent = of_tables if len(of_tables) > 1 else results.values
-    interval: Sequence[float | None] = (None, None)
+    interval: tuple[float | None, float | None] = (None, None)
     if len(results) == 1:
         interval = results.rows[0].facts.get("interval") or interval
     elif len(independent) >= _FEWEST:

@@ -88,8 +88,8 @@ _QUANTITIES: Final = ("AGEP", "JWMNP", "PINCP", "POVPIP", "SCHL", "WKHP")
 _UNREACHABLE: Final[set[type]] = set()
 
 
-class _UnexpectedContent(Exception):
-    """The fetched content is not what was asked for; the text states why."""
+class NotFetched(Exception):
+    """Why a table is missing, in words."""
 
 
 @dataclass(frozen=True)
@@ -169,7 +169,7 @@ class Folktables:
                 try:
                     parts.append(problem.df_to_numpy(survey.get_data(states=[state]))[:2])
                 except KeyError:
-                    raise _UnexpectedContent(
+                    raise NotFetched(
                         "the survey of that year lacks a column that the task needs"
                     ) from None
         values = np.concatenate([part for part, _ in parts])
@@ -221,7 +221,7 @@ def _why_not_fetched(wanted: Elsewhere, kept: Path) -> str:
         part.replace(kept)
     except MissingExtra:
         return f"{wanted.label}, which needs the extra 'study': {how_to_install('study')}"
-    except _UnexpectedContent as why:
+    except NotFetched as why:
         return f"{wanted.label}: {why}"
     except (OSError, ValueError, LookupError):  # no network, no such set, a damaged answer
         return f"{wanted.label}, which could not be fetched"
@@ -262,10 +262,6 @@ def _plain(name: str, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         return whole
     codes, places = np.unique(whole, return_inverse=True)
     return codes.astype(str)[places]
-
-
-class NotFetched(Exception):
-    """Why a table is missing; a sentence with its origin and what to do."""
 
 
 @dataclass(frozen=True)
