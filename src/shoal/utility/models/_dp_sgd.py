@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-Floats = npt.NDArray[np.float64]
+from shoal.utility.models._columns import Floats
 
 
 def dp_sgd_network(**parameters: Any) -> DpSgdClassifier:
