@@ -25,8 +25,8 @@ from shoal.study import (
 )
 from shoal.study._conclusion import Claim
 from shoal.study._declared import View
+from shoal.study._outcome import _mean_of
 from shoal.study._results import Row
-from shoal.study._summary import _mean_of_rows
 from shoal.table import read
 
 
@@ -108,20 +108,18 @@ def test_every_measure_and_how_it_was_made_is_on_the_page(people_file, tmp_path)
 def test_an_interval_is_the_measures_own_or_that_of_enough_seeds_or_tables():
     def rows(count, *, tables=1, interval=None):
         told = ("v", "f", 0, "m", "done")
-        return [
-            Row(f"t{n % tables}", *told, float(n), None, 0.0, {}, {"interval": interval})
-            for n in range(count)
-        ]
+        return Results(
+            tuple(
+                Row(f"t{n % tables}", *told, float(n), None, 0.0, {}, {"interval": interval})
+                for n in range(count)
+            )
+        )
 
-    assert _mean_of_rows(rows(1, interval=[-1.0, 2.0])) == (0.0, -1.0, 2.0, 1)
-    assert _mean_of_rows(rows(4)) == (1.5, None, None, 4)
-    assert _mean_of_rows(rows(8, tables=2)) == (
-        3.5,
-        None,
-        None,
-        8,
-    )  # two tables, however many seeds
-    mean, low, high, count = _mean_of_rows(rows(10))
+    assert _mean_of(rows(1, interval=[-1.0, 2.0])) == (0.0, -1.0, 2.0, 1)
+    assert _mean_of(rows(4)) == (1.5, None, None, 4)
+    two_tables = _mean_of(rows(8, tables=2))  # however many seeds
+    assert two_tables == (3.5, None, None, 8)
+    mean, low, high, count = _mean_of(rows(10))
     assert (mean, count) == (4.5, 10)
     assert 0 < low < 4.5 < high < 9
 

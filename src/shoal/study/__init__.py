@@ -2,7 +2,6 @@
 
 from shoal.study._conclusion import Claim, Conclusion, Finding
 from shoal.study._design import Cell, MeasureSpec, Study, Variant
-from shoal.study._fetch import Fetched, fetch_tables
 from shoal.study._outcome import Outcome, read_verdict, run_study
 from shoal.study._results import Results, Row
 from shoal.study._statistics import (
@@ -17,7 +16,14 @@ from shoal.study._statistics import (
     signed_rank,
     spearman,
 )
-from shoal.study.builtin import PRESETS, BuiltIn, built_in, built_in_studies
+from shoal.study.builtin import (
+    PRESETS,
+    BuiltIn,
+    Fetched,
+    built_in,
+    built_in_studies,
+    fetch_tables,
+)
 from shoal.study.data._fetching import DATA_VARIABLE
 from shoal.study.data._tables import TableSource, tables_at
 from shoal.study.running._runner import Run

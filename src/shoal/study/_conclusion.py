@@ -10,7 +10,7 @@ from typing import Any
 
 from shoal.notebook import Html, listing, picture, view
 from shoal.study.figures import Figure
-from shoal.study.figures._style import write_rows
+from shoal.study.figures._style import finite, write_rows
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Finding:
         return {
             "name": self.name,
             "published": self.published,
-            "measured": self.measured if math.isfinite(self.measured) else None,
+            "measured": finite(self.measured),
             "tolerance": self.tolerance,
             "tolerance_is": "absolute" if self.absolute else "relative",
             "within_tolerance": self.within_tolerance,
@@ -110,17 +110,13 @@ class Statistic:
             "name": self.name,
             "sentence": self.sentence,
             "columns": list(self.columns),
-            "rows": [[_plain(value) for value in row] for row in self.rows],
+            "rows": finite(self.rows),
         }
 
     def save(self, folder: Path) -> None:
         """Write the rows as CSV."""
         folder.mkdir(parents=True, exist_ok=True)
         write_rows(folder / f"{self.name}.csv", self.columns, self.rows)
-
-
-def _plain(value: Any) -> Any:
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 @dataclass(frozen=True)

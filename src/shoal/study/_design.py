@@ -77,10 +77,6 @@ class Variant:
         """Whether the variant applies to a table: to all, unless it names some."""
         return not self.tables or table.name in self.tables
 
-    def measured_by(self, measures: Sequence[MeasureSpec]) -> tuple[MeasureSpec, ...]:
-        """The measures that apply to it: all, unless it names some."""
-        return tuple(one for one in measures if not self.measures or one.name in self.measures)
-
     def plan(self, seed: int, folder: Path | None = None) -> Plan:
         """The plan, with the seed set for every random step."""
         plan = Plan.from_dict({"steps": [dict(step) for step in self.steps]}, folder=folder)
@@ -106,8 +102,9 @@ class MeasureSpec(Parametrized):
     families: Annotated[tuple[str, ...], NAMES] = ()
 
     def applies_to(self, variant: Variant) -> bool:
-        """Whether the measure applies to a variant: to all, unless it names families."""
-        return not self.families or variant.family in self.families
+        """Whether the measure applies to a variant: to all, unless one of them names some."""
+        is_wanted = not variant.measures or self.name in variant.measures
+        return is_wanted and (not self.families or variant.family in self.families)
 
     @classmethod
     def from_dict(cls, given: Mapping[str, Any] | str) -> MeasureSpec:
@@ -252,9 +249,8 @@ class Study(Helpful):
         for place, seed in enumerate(self.seeds):
             for variant, table in itertools.product(self.variants, self.tables):
                 if place < self._trials[variant.name] and variant.applies_to(table):
-                    taken = variant.measured_by(self.measures)
-                    measures = tuple(each for each in taken if each.applies_to(variant))
-                    yield Cell(table, variant, seed, measures)
+                    taken = (m for m in self.measures if m.applies_to(variant))
+                    yield Cell(table, variant, seed, tuple(taken))
 
 
 @dataclass(frozen=True)

@@ -12,25 +12,146 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final, NamedTuple
 
-from shoal.errors import InputError, quoted
+from shoal.errors import InputError, ShoalError, quoted
 from shoal.hints import renamed_parameters
-from shoal.notebook import view
+from shoal.notebook import Html, listing, number, view
 from shoal.parameters import OneOf, checked
 from shoal.study import _declared
 from shoal.study._conclusion import Conclusion
+from shoal.study._declared import View
 from shoal.study._design import Study
-from shoal.study._results import Results
-from shoal.study._summary import MeasureTable, setting_of
+from shoal.study._results import Results, mean_of
+from shoal.study._statistics import bootstrap_interval
 from shoal.study.builtin import PRESETS, BuiltIn, built_in
 from shoal.study.data._fetching import not_found
 from shoal.study.data._tables import TableSource, tables_at
+from shoal.study.figures._style import write_rows
 from shoal.study.running._runner import Progress, Run, run
 from shoal.workflow.release._folder import complete_files
 from shoal.workflow.report._render import render
 
 _VERDICT = "verdict.json"
+_FEWEST: Final = 5  # tables or seeds that an interval is drawn from
+_MOST_TABLES: Final = 3  # that are shown one by one
+
+
+class Mean(NamedTuple):
+    """The mean of a measure over the results of a variant, with its interval if one is known."""
+
+    mean: float
+    low: float | None
+    high: float | None
+    results: int
+
+    @property
+    def text(self) -> str:
+        """The mean with its interval in brackets."""
+        if self.low is None or self.high is None:
+            return number(self.mean)
+        return f"{number(self.mean)} ({number(self.low)} to {number(self.high)})"
+
+
+class Line(NamedTuple):
+    """The means of a variant, on one table or (None) over all of them; None without a result."""
+
+    variant: str
+    table: str | None
+    values: tuple[Mean | None, ...]
+
+    @property
+    def texts(self) -> list[str]:
+        """The means with their intervals in brackets; empty without a result."""
+        return ["" if mean is None else mean.text for mean in self.values]
+
+
+@dataclass(frozen=True)
+class MeasureTable:
+    """Variants by measures: all means of a study, table by table if there are few tables."""
+
+    measures: tuple[str, ...]
+    titles: tuple[str, ...]
+    lines: tuple[Line, ...]
+    sentence: str
+
+    @classmethod
+    def of(cls, study: Study, results: Results) -> MeasureTable:
+        """Means of whatever has a result."""
+        view, measures = View(study, results), tuple(each.name for each in study.measures)
+        is_by_table = 1 < len(study.tables) <= _MOST_TABLES
+        tables = [source.name for source in study.tables] if is_by_table else [None]
+        done = results.done
+        if is_by_table:
+            cells = done.split("variant", "table", "measure")
+        else:
+            cells = {
+                (v, None, m): some for (v, m), some in done.split("variant", "measure").items()
+            }
+        means = {place: _mean_of(some) for place, some in cells.items()}
+        lines = (
+            Line(variant.name, table, tuple(means.get((variant.name, table, m)) for m in measures))
+            for variant in study.variants
+            for table in tables
+            if not (table and variant.tables) or table in variant.tables
+        )
+        titles = tuple(view.title(name) for name in measures)
+        over = "tables" if len(study.tables) > _MOST_TABLES else "seeds"
+        return cls(measures, titles, tuple(lines), _sentence(over))
+
+    @property
+    def view(self) -> Html:
+        """The means and their intervals for a notebook."""
+        by_table = any(line.table is not None for line in self.lines)
+        head = ["variant", *(["table"] if by_table else []), *self.titles]
+        rows = [
+            [line.variant, *([line.table or ""] if by_table else []), *line.texts]
+            for line in self.lines
+        ]
+        return listing(head, rows, title="What was measured", of="means")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain facts for JSON."""
+        return {
+            "sentence": self.sentence,
+            "measures": list(self.measures),
+            "titles": list(self.titles),
+            "rows": [
+                {**line._asdict(), "values": [m if m is None else m._asdict() for m in line.values]}
+                for line in self.lines
+            ],
+        }
+
+    def to_csv(self, path: Path) -> None:
+        """Write a row for each mean."""
+        rows = (
+            (line.variant, line.table or "", measure, *("" if p is None else p for p in mean))
+            for line in self.lines
+            for measure, mean in zip(self.measures, line.values, strict=True)
+            if mean is not None
+        )
+        write_rows(path, ("variant", "table", "measure", *Mean._fields), rows)
+
+
+def _sentence(over: str) -> str:
+    means = "Means over the tables and seeds" if over == "tables" else "Means over the seeds"
+    return (
+        f"{means} that have results. Brackets hold 95 % intervals: the measure's own interval for "
+        f"a single result, and a bootstrap interval for at least {_FEWEST} {over}. In all other "
+        "cases no interval is known."
+    )
+
+
+def _mean_of(results: Results) -> Mean:
+    """A mean with the interval of its one result, or of its tables, or of its seeds."""
+    of_tables = [values.mean() for values in results.by("table").values()]
+    independent = of_tables if len(of_tables) > 1 else results.values
+    interval: tuple[float | None, float | None] = (None, None)
+    if len(results) == 1:
+        interval = results.rows[0].facts.get("interval") or interval
+    elif len(independent) >= _FEWEST:
+        interval = bootstrap_interval(independent)
+    return Mean(mean_of(results.values), *interval, len(results))
 
 
 @dataclass(frozen=True, repr=False)
@@ -52,8 +173,11 @@ class Outcome:
 
     @cached_property
     def _setting(self) -> dict[str, Any]:
-        """Its tables and seeds, and the date."""
-        return {**setting_of(self.study), "date": datetime.now(UTC).date().isoformat()}
+        """Its tables with their numbers of rows, its seeds, and the date."""
+        study = self.study
+        tables = [{"name": s.name, "rows": _rows_of(s, study.folder)} for s in study.tables]
+        today = datetime.now(UTC).date().isoformat()
+        return {"tables": tables, "seeds": list(study.seeds), "date": today}
 
     def __repr__(self) -> str:
         return f"Outcome of {self.study.name}: {self.sentence}"
@@ -101,6 +225,13 @@ class Outcome:
             part = f"Partial result, because {lacking:,} of {self.run.tasks:,} tasks are not done"
             return f"{part}: {verdict}"
         return verdict
+
+
+def _rows_of(source: TableSource, folder: Path | None) -> int | None:
+    try:
+        return source.row_count(folder)
+    except ShoalError:  # its tasks failed, with the reason
+        return None
 
 
 @renamed_parameters(budget="seconds")

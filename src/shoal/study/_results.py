@@ -121,13 +121,22 @@ class Results:
 
     def by(self, *names: str) -> dict[Any, Floats]:
         """The values of the rows grouped by a field or parameter, or by several, in order."""
-        grouped: dict[Any, list[float]] = {}
-        for row in self.done.rows:
+        return {place: some.values for place, some in self.done.split(*names).items()}
+
+    def split(self, *names: str) -> dict[Any, Results]:
+        """The rows grouped by a field or parameter, or by several, in order."""
+        grouped: dict[Any, list[Row]] = {}
+        for row in self.rows:
             given = (row.at(name) for name in names)
             # lists and tables as the text that names of variants have
             place = tuple(str(v) if isinstance(v, (list, Mapping)) else v for v in given)
-            grouped.setdefault(place[0] if len(names) == 1 else place, []).append(row.value)
-        return {place: np.array(values, np.float64) for place, values in grouped.items()}
+            grouped.setdefault(place[0] if len(names) == 1 else place, []).append(row)
+        return {place: Results(tuple(rows)) for place, rows in grouped.items()}
+
+    @property
+    def details(self) -> list[Mapping[str, Any]]:
+        """The details of each measurement."""
+        return [row.facts["details"] for row in self.rows]
 
     def known(self, name: str) -> list[Any]:
         """The values of a field or parameter in order, without missing ones."""

@@ -26,10 +26,8 @@ def suppressed_cells(original: Table, masked: Table) -> Measurement:
 
     Parameters
     ----------
-    original : Table
-        The table before masking.
-    masked : Table
-        The table after masking.
+    original, masked : Table
+        The table before and after masking.
 
     References
     ----------
@@ -74,10 +72,8 @@ def suppressed_records(original: Table, masked: Table) -> Measurement:
 
     Parameters
     ----------
-    original : Table
-        The table before masking.
-    masked : Table
-        The table after masking.
+    original, masked : Table
+        The table before and after masking.
 
     References
     ----------
@@ -136,10 +132,8 @@ def discernibility(original: Table, masked: Table) -> Measurement:
 
     Parameters
     ----------
-    original : Table
-        The table before masking.
-    masked : Table
-        The table after masking.
+    original, masked : Table
+        The table before and after masking.
 
     References
     ----------
@@ -183,10 +177,8 @@ def average_class_size(
 
     Parameters
     ----------
-    original : Table
-        The table before masking.
-    masked : Table
-        The table after masking.
+    original, masked : Table
+        The table before and after masking.
     k : int
         The required size of every class; 1 gives the plain average.
 

@@ -89,25 +89,15 @@ def _binned(original: Table, masked: Table, name: str) -> tuple[Floats, Floats] 
     except InputError:  # infinite values are compared as values
         return None
     # quantiles: a single outlier would stretch bins of equal width over all other values
-    if original.times is None:
-        ascending = np.sort(_of_records(before))  # faster than what numpy does for many quantiles
-        edges = np.unique(np.quantile(ascending, np.arange(1, BINS) / BINS))
-    else:
-        edges = np.unique(_counted_quantiles(before))
+    edges = np.unique(_twentieths(before))
     return _counts(before, edges, original.records), _counts(after, edges, masked.records)
 
 
-def _of_records(numbers: Listed) -> Floats:
-    """The numbers of all records, without missing ones."""
+def _twentieths(numbers: Listed) -> Floats:
+    """The quantiles between the bins; numbers with counts are not expanded into a list."""
     if numbers.codes is None:
-        return numbers.values
-    present = numbers.present
-    return np.repeat(present, numbers.codes.counts[: len(present)])
-
-
-def _counted_quantiles(numbers: Listed) -> Floats:
-    """The twentieths of numbers with counts, without expanding them into a list."""
-    assert numbers.codes is not None  # a tally has codes
+        ascending = np.sort(numbers.values)  # faster than what numpy does for many quantiles
+        return np.asarray(np.quantile(ascending, np.arange(1, BINS) / BINS))
     present = numbers.present
     ends = np.cumsum(numbers.codes.counts[: len(present)])
     places = (ends[-1] - 1) * (np.arange(1, BINS) / BINS) if len(ends) else np.zeros(0)
@@ -169,10 +159,8 @@ def total_variation(original: Table, masked: Table, *, columns: Columns = None) 
 
     Parameters
     ----------
-    original : Table
-        The table before masking.
-    masked : Table
-        The table after masking.
+    original, masked : Table
+        The table before and after masking.
     columns : list of str, optional
         Only these columns; by default all except the identifiers.
 
@@ -242,10 +230,8 @@ def wasserstein(original: Table, masked: Table, *, columns: Columns = None) -> M
 
     Parameters
     ----------
-    original : Table
-        The table before masking.
-    masked : Table
-        The table after masking.
+    original, masked : Table
+        The table before and after masking.
     columns : list of str, optional
         Only these columns; by default all except the identifiers.
 
@@ -304,10 +290,8 @@ def chi_square(original: Table, masked: Table, *, columns: Columns = None) -> Me
 
     Parameters
     ----------
-    original : Table
-        The table before masking.
-    masked : Table
-        The table after masking.
+    original, masked : Table
+        The table before and after masking.
     columns : list of str, optional
         Only these columns; by default all except the identifiers.
 
@@ -371,10 +355,8 @@ def cramers_v(original: Table, masked: Table, *, columns: Columns = None) -> Mea
 
     Parameters
     ----------
-    original : Table
-        The table before masking.
-    masked : Table
-        The table after masking.
+    original, masked : Table
+        The table before and after masking.
     columns : list of str, optional
         Only these columns; by default all except the identifiers.
 

@@ -50,10 +50,8 @@ def normalized_certainty_penalty(
 
     Parameters
     ----------
-    original : Table
-        The table before masking.
-    masked : Table
-        The table after masking, made from ``original``.
+    original, masked : Table
+        The table before masking, and the table made from it.
     columns : list of str, optional
         Only these columns; by default the quasi-identifiers.
 
@@ -185,10 +183,8 @@ def generalization_intensity(
 
     Parameters
     ----------
-    original : Table
-        The table before masking.
-    masked : Table
-        The table after masking, made from ``original``.
+    original, masked : Table
+        The table before masking, and the table made from it.
     hierarchies : dict of str to Hierarchy
         The hierarchy of each column, or its description as in a plan.
     columns : list of str, optional

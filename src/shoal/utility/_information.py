@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -49,10 +48,8 @@ def mutual_information_loss(
 
     Parameters
     ----------
-    original : Table
-        The table before masking.
-    masked : Table
-        The table after masking.
+    original, masked : Table
+        The table before and after masking.
     columns : list of str, optional
         Only these columns; by default all except the identifiers.
 
@@ -72,13 +69,19 @@ def mutual_information_loss(
     >>> round(mutual_information_loss(before, after).value, 6)
     0.693147
     """
+    from shoal.kernels.joint_entropy import mutual_informations
+
     names = columns_to_compare(original, masked, columns)
     if len(names) < 2:
         raise InputError("Mutual information needs two columns; there is only one to compare.")
     most = max(1000, 2 * _CELLS // (len(names) * (len(names) - 1)))
     rows = [sampled_rows(table.row_key, most) for table in (original, masked)]
     coded = [_categories(original, masked, name) for name in names]
-    means = [_mean_information([both[place][rows[place]] for both in coded]) for place in (0, 1)]
+    pairs = len(names) - 1  # that each column is in
+    means = [
+        mutual_informations([both[place][rows[place]] for both in coded]).sum(axis=1) / pairs
+        for place in (0, 1)
+    ]
     lost, before = means[0] - means[1], float(means[0].mean())
     value = float(lost.mean())
     return Measurement(
@@ -138,13 +141,6 @@ def _into_bins(values: Floats, edges: Floats) -> Integers:
     return np.where(np.isnan(values), len(edges) + 1, bins)
 
 
-def _mean_information(coded: Sequence[Integers]) -> Floats:
-    """For each column, the mean of its mutual information with each other column."""
-    from shoal.kernels.joint_entropy import mutual_informations
-
-    return np.asarray(mutual_informations(coded).sum(axis=1) / (len(coded) - 1))
-
-
 @measure(
     "share of information lost (non-uniform entropy)", direction="lower", limits=(0, 1), pairs=True
 )
@@ -160,10 +156,8 @@ def nonuniform_entropy(original: Table, masked: Table, *, columns: Columns = Non
 
     Parameters
     ----------
-    original : Table
-        The table before masking.
-    masked : Table
-        The table after masking, made from ``original``.
+    original, masked : Table
+        The table before masking, and the table made from it.
     columns : list of str, optional
         Only these columns; by default the quasi-identifiers.
 

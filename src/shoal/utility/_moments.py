@@ -42,10 +42,8 @@ def variance_ratio(original: Table, masked: Table, *, columns: Columns = None) -
 
     Parameters
     ----------
-    original : Table
-        The table before masking.
-    masked : Table
-        The table after masking.
+    original, masked : Table
+        The table before and after masking.
     columns : list of str, optional
         Only these columns; by default all except the identifiers.
 
@@ -108,10 +106,8 @@ def scaled_deviation(original: Table, masked: Table, *, columns: Columns = None)
 
     Parameters
     ----------
-    original : Table
-        The table before masking.
-    masked : Table
-        The table after masking, made from ``original``.
+    original, masked : Table
+        The table before masking, and the table made from it.
     columns : list of str, optional
         Only these columns; by default all except the identifiers.
 
@@ -150,10 +146,8 @@ def sse_sst(original: Table, masked: Table, *, columns: Columns = None) -> Measu
 
     Parameters
     ----------
-    original : Table
-        The table before masking.
-    masked : Table
-        The table after masking, made from ``original``.
+    original, masked : Table
+        The table before masking, and the table made from it.
     columns : list of str, optional
         Only these columns; by default all except the identifiers.
 
@@ -225,10 +219,8 @@ def correlation_difference(
 
     Parameters
     ----------
-    original : Table
-        The table before masking.
-    masked : Table
-        The table after masking.
+    original, masked : Table
+        The table before and after masking.
     method : {"pearson", "spearman"}
         Correlation of the values, or of their ranks among the values of the column.
     pairs : {"all", "confidential"}

@@ -56,10 +56,8 @@ def predictive_performance(
 
     Parameters
     ----------
-    original : Table
-        The table before masking.
-    masked : Table
-        The table after masking.
+    original, masked : Table
+        The table before and after masking.
     target : str, optional
         The column to predict; by default the target of the roles.
     learner : str, mapping or estimator
@@ -159,10 +157,8 @@ def regression_performance(
 
     Parameters
     ----------
-    original : Table
-        The table before masking.
-    masked : Table
-        The table after masking.
+    original, masked : Table
+        The table before and after masking.
     target : str, optional
         The column to predict; by default the target of the roles.
     learner : str, mapping or estimator

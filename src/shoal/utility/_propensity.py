@@ -61,10 +61,8 @@ def propensity(
 
     Parameters
     ----------
-    original : Table
-        The table before masking.
-    masked : Table
-        The table after masking.
+    original, masked : Table
+        The table before and after masking.
     discriminator : {"logistic", "tree"}
         A logistic regression on main effects, or a tree, which also sees combinations of columns.
     sample : int

@@ -22,7 +22,6 @@ from shoal.study.builtin._tradeoff import (
     chosen_values,
     combinations,
     conclude,
-    conclude_elsewhere,
     figures,
     measured_tables,
 )
@@ -234,11 +233,12 @@ def test_nothing_measured_is_nothing_claimed():
 
 def test_on_other_tables_only_what_is_called_as_a_published_one_is_held_against_it():
     mine = (*measured("mine", "original", 1.0, 0.9), *measured("mine", "T", 1.0, 0.9))
-    own = conclude_elsewhere(Results(mine))
+    own = conclude(Results(mine), own=True)
     assert not own.findings
     assert not any("published" in note for note in own.notes)
     assert own.claims[0].holds is True
-    german = conclude_elsewhere(Results((*mine, *measured("german", "original", 1.0, 0.512))))
+    results = Results((*mine, *measured("german", "original", 1.0, 0.512)))
+    german = conclude(results, own=True)
     assert [f.name for f in german.findings] == ["german, original, r3", "german, original, F1"]
     assert any("run once by other code" in note for note in german.notes)
     assert not any("at hand" in note for note in german.notes)

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from shoal.app.cli import app
 from shoal.errors import InputError
 from shoal.study import built_in, fetch_tables, run_study
-from shoal.study.data._origins import Origin, checksum
+from shoal.study.data._fetching import Origin, checksum
 
 pd = pytest.importorskip("pandas", reason="the extra 'study' is not installed")
 rdata = pytest.importorskip("rdata", reason="the extra 'study' is not installed")
@@ -39,7 +39,7 @@ def origin(tmp_path, monkeypatch):
         sums = {"url": file.as_uri(), "checksum": checksum(columns)}
         made[path] = replace(given, **sums)
     small = replace(study, origins=made)
-    monkeypatch.setattr("shoal.study._fetch.built_in", lambda name: small)
+    monkeypatch.setattr("shoal.study.builtin.built_in", lambda name: small)
     return tmp_path
 
 
@@ -104,7 +104,7 @@ def test_a_study_without_its_tables_says_how_to_get_them(origin):
 
 def test_a_table_that_has_no_origin_is_named(origin, monkeypatch):
     bare = replace(built_in("swap-correlations"), origins={})
-    monkeypatch.setattr("shoal.study._fetch.built_in", lambda name: bare)
+    monkeypatch.setattr("shoal.study.builtin.built_in", lambda name: bare)
     with pytest.raises(InputError, match="'census'"):
         fetch_tables("swap-correlations")
 

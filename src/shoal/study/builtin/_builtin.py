@@ -16,7 +16,7 @@ from shoal.errors import InputError
 from shoal.study._conclusion import Claim, Conclusion
 from shoal.study._design import Study
 from shoal.study._results import Results
-from shoal.study.data._origins import Origin
+from shoal.study.data._fetching import Origin
 from shoal.study.data._tables import TableSource
 from shoal.table import Roles
 from shoal.utility.models._columns import MOST_CLASSES, natural_task
@@ -83,9 +83,9 @@ def judge_claims(
     return [Claim(texts[name], *(judge(given) or undecided)) for name, judge in judges.items()]
 
 
-def mean_of_known(values: Iterable[float]) -> float:
+def mean_of_known(values: Iterable[float | None]) -> float:
     """The mean of the values that are finite numbers; NaN if there are none."""
-    known = [value for value in values if math.isfinite(value)]
+    known = [value for value in values if value is not None and math.isfinite(value)]
     return float(np.mean(known)) if known else math.nan
 
 

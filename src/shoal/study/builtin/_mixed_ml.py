@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from shoal.errors import InputError
@@ -173,11 +174,8 @@ def _reading(row: Row) -> Row:
 
 def mean(readings: Results, read: str = "value", **wanted: Any) -> float:
     """The mean over tables of the mean on each table, so that every table has the same weight."""
-    tables: dict[str, list[float]] = {}
-    for row in readings.where(**wanted):
-        value = row.at(read)
-        tables.setdefault(row.table, []).append(math.nan if value is None else float(value))
-    return mean_of_known(mean_of_known(values) for values in tables.values())
+    tables = readings.where(**wanted).split("table").values()
+    return mean_of_known(mean_of_known(row.at(read) for row in some) for some in tables)
 
 
 def means_where_all_are(readings: Results, *choices: Mapping[str, Any]) -> list[float]:
@@ -201,18 +199,16 @@ def reduction(readings: Results, attack: str, rule: str, family: str) -> float:
     return mean_of_known(reductions)
 
 
-def conclude(results: Results) -> Conclusion:
-    """The verdict on the results so far; claims without results stay undecided."""
-    readings = readings_of(results)
-    notes = [*notes_of(results), *_PAPER["notes_of_other_code"]]
-    findings = [*findings_of(readings), *compared(readings)]
+def conclude(results: Results, *, own: bool = False) -> Conclusion:
+    """The verdict on the results so far; claims without results stay undecided.
+
+    The paper's numbers are means over its own tables, so they are left out on other tables.
+    """
+    readings, notes, findings = readings_of(results), notes_of(results), list[Finding]()
+    if not own:
+        notes += _PAPER["notes_of_other_code"]
+        findings += [*findings_of(readings), *compared(readings)]
     return Conclusion(findings, claims_of(readings), figures_of(readings), notes)
-
-
-def conclude_elsewhere(results: Results) -> Conclusion:
-    """The claims on other tables; the paper's numbers are means over its own tables."""
-    readings = readings_of(results)
-    return Conclusion((), claims_of(readings), figures_of(readings), notes_of(results))
 
 
 def notes_of(results: Results) -> list[str]:
@@ -542,6 +538,6 @@ STUDY = BuiltIn(
     _PAPER["reference"],
     _design,
     conclude,
-    elsewhere=OnOtherTables(_on_tables, conclude_elsewhere),
+    elsewhere=OnOtherTables(_on_tables, partial(conclude, own=True)),
     made_from=_PAPER["made_from"],
 )

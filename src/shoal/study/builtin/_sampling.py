@@ -6,6 +6,8 @@ import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -155,43 +157,32 @@ def _hierarchies(source: TableSource, columns: Sequence[str]) -> dict[str, str]:
     return there
 
 
-def _conclude(results: Results) -> Conclusion:
-    notes = [*_PAPER["notes_of_the_paper"], *_PAPER["notes"]]
-    return Conclusion(findings(results), claims(results), figures(results), notes)
+def _conclude(results: Results, *, own: bool = False) -> Conclusion:
+    notes = _PAPER["notes"] if own else [*_PAPER["notes_of_the_paper"], *_PAPER["notes"]]
+    compared = [] if own else findings(results)
+    return Conclusion(compared, claims(results), figures(results), notes)
 
 
-def _conclude_elsewhere(results: Results) -> Conclusion:
-    return Conclusion((), claims(results), figures(results), _PAPER["notes"])
-
-
-def _runs(results: Results, family: str) -> dict[tuple[float, int], list[Row]]:
+def _risks(results: Results, family: str) -> dict[tuple[float, int], Results]:
     """The measured risks of a variant, by size of sample and k."""
-    out: dict[tuple[float, int], list[Row]] = {}
-    for row in results.where(measure=_RISK, family=family).done:
-        out.setdefault((row.parameters[_S], row.parameters[_K]), []).append(row)
-    return out
-
-
-def _details(results: Results, family: str) -> dict[tuple[float, int], list[dict[str, Any]]]:
-    """The details of the risk of a variant's runs, by size of sample and k."""
-    runs = _runs(results, family)
-    return {case: [row.facts["details"] for row in rows] for case, rows in runs.items()}
+    return results.where(measure=_RISK, family=family).done.split(_S, _K)
 
 
 def findings(results: Results) -> list[Finding]:
     """The published numbers, and bounds that follow from the definitions."""
-    compared, after = [], _details(results, "post random")
+    compared, after = [], _risks(results, "post random")
     for whose, part in (("released records", "records_above"), ("people", "people_above")):
         for bound, (published, tolerance) in _PAPER["published"]["above"].items():
             name = f"post random, s = 0.5, k = 5: share of the {whose} with certainty above {bound}"
-            measured = mean_of_known(run[part][bound] for run in after.get((0.5, 5), ()))
+            runs = after.get((0.5, 5), Results(())).details
+            measured = mean_of_known(run[part][bound] for run in runs)
             compared.append(Finding(name, published, measured, tolerance, absolute=True))
-    for (s, k), runs in _details(results, "post stratified").items():
-        highest = max(run["highest_certainty"] for run in runs)
+    for (s, k), some in _risks(results, "post stratified").items():
+        highest = max(run["highest_certainty"] for run in some.details)
         name = f"post stratified, s = {s:g}, k = {k}: highest certainty"
         compared.append(Finding(name, s, highest, 1e-12, absolute=True))
-    for (s, k), runs in after.items():
-        highest = max(run["journalist_risk"]["highest"] for run in runs)
+    for (s, k), some in after.items():
+        highest = max(run["journalist_risk"]["highest"] for run in some.details)
         name = f"post random, s = {s:g}, k = {k}: highest journalist risk (1/k)"
         compared.append(Finding(name, 1 / k, highest, 0.1))
     return compared
@@ -213,12 +204,8 @@ def claims(results: Results) -> list[Claim]:
 
 
 def _pre_has_less_risk(results: Results) -> Verdict | None:
-    before, after = (_runs(results, f"{place} random") for place in PLACES)
-    pairs = {
-        case: [mean_of_known(row.value for row in runs[case]) for runs in (before, after)]
-        for case in before
-        if case in after
-    }
+    before, after = (_risks(results, f"{place} random") for place in PLACES)
+    pairs = {c: [runs[c].mean() for runs in (before, after)] for c in before if c in after}
     if not pairs:
         return None
     against = [case for case, (pre, post) in pairs.items() if not pre < post]
@@ -251,19 +238,19 @@ def _every_strategy_fits_before(results: Results) -> Verdict | None:
 
 
 def _stratified_is_bounded(results: Results) -> Verdict | None:
-    runs = _details(results, "post stratified")
+    runs = _risks(results, "post stratified")
     if not runs:
         return None
-    room = max(run["highest_certainty"] - s for (s, _), some in runs.items() for run in some)
+    room = max(r["highest_certainty"] - s for (s, _), some in runs.items() for r in some.details)
     return room <= 1e-12, f"highest certainty minus s: at most {room:.2g}"
 
 
 def _bound_with_target(results: Results) -> Verdict | None:
-    runs = _details(results, "post balanced")
+    runs = _risks(results, "post balanced")
     if not runs:
         return None
     s, k = max(runs, key=lambda case: (case[0], -case[1]))
-    known = [run["with_target"] for run in runs[s, k]]
+    known = [run["with_target"] for run in runs[s, k].details]
     evidence = f"s = {s:g}, k = {k}: certainty of up to {max(one['highest'] for one in known):.2g}"
     if values := known[0].get("values"):  # many values are not counted one by one
         rates = [one["inclusion"] for one in values]
@@ -277,7 +264,7 @@ def _bound_with_target(results: Results) -> Verdict | None:
 
 
 def _still_k_anonymous(results: Results) -> Verdict | None:
-    runs = _details(results, "post random")
+    runs = {case: some.details for case, some in _risks(results, "post random").items()}
     if not runs:
         return None
     shares = {
@@ -298,8 +285,8 @@ def _same_shares(results: Results) -> Verdict | None:
     values = {
         strategy: [
             test["cramers_v"]
-            for row in chosen.where(family=f"post {strategy}")
-            for test in row.facts["details"]["tests"].values()  # of the target alone
+            for details in chosen.where(family=f"post {strategy}").details
+            for test in details["tests"].values()  # of the target alone
         ]
         for strategy in STRATEGIES
     }
@@ -314,7 +301,7 @@ def _same_shares(results: Results) -> Verdict | None:
 def _scores(results: Results, strategy: str, measure: str) -> tuple[float, float]:
     """The mean accuracy and F1 of what was sampled after generalization; NaN without any."""
     some = results.where(family=f"post {strategy}", measure=measure).done
-    return some.mean(), mean_of_known(row.facts["details"]["scores"]["f1"] for row in some)
+    return some.mean(), mean_of_known(details["scores"]["f1"] for details in some.details)
 
 
 def _balanced_learns_better(results: Results) -> Verdict | None:
@@ -342,7 +329,7 @@ def _release_tells_the_score(results: Results) -> Verdict | None:
 
 def figures(results: Results) -> dict[str, Figure]:
     """Violins of both risks; levels, tests and accuracy against k or the size of the sample."""
-    drawn, runs = {}, {family: _runs(results, family) for family in _FAMILIES}
+    drawn, runs = {}, {family: _risks(results, family) for family in _FAMILIES}
     if runs["post random"]:
         s, k = case = max(runs["post random"], key=lambda case: (case[0], -case[1]))
         for name, part, label, mark in (
@@ -350,11 +337,7 @@ def figures(results: Results) -> dict[str, Figure]:
             ("journalist-risk", "journalist_quantiles", "journalist risk 1/F", 1 / k),
         ):
             drawn[name] = violins(
-                {
-                    family: mine[case][0].facts["details"][part]
-                    for family, mine in runs.items()
-                    if case in mine
-                },
+                {f: mine[case].details[0][part] for f, mine in runs.items() if case in mine},
                 ylabel=label,
                 title=f"{label}, released records, s = {s:g}, k = {k}",
                 marks=(mark,),
@@ -385,10 +368,11 @@ def _lines(results: Results, measure: str, strategy: str) -> dict[str, dict[floa
     out: dict[str, dict[float, list[float]]] = {}
     for family in (family for family in _FAMILIES if family.endswith(strategy)):
         chosen = results.where(measure=measure, family=family).done
-        for row in sorted(chosen, key=lambda row: -row.parameters[_S]):
-            line = out.setdefault(f"{family}, s = {row.parameters[_S]:g}", {})
-            value = _levels(row) if measure == _RISK else row.value
-            line.setdefault(row.parameters[_K], []).append(value)
+        for s, of_size in sorted(chosen.split(_S).items(), key=itemgetter(0), reverse=True):
+            out[f"{family}, s = {s:g}"] = {
+                k: [_levels(row) if measure == _RISK else row.value for row in some]
+                for k, some in of_size.split(_K).items()
+            }
     return out
 
 
@@ -403,5 +387,5 @@ STUDY = BuiltIn(
     _PAPER["reference"],
     _design,
     _conclude,
-    elsewhere=OnOtherTables(_on_table, _conclude_elsewhere, takes_hierarchies=True),
+    elsewhere=OnOtherTables(_on_table, partial(_conclude, own=True), takes_hierarchies=True),
 )

@@ -12,7 +12,7 @@ from shoal.study._conclusion import Claim, Conclusion, Finding
 from shoal.study._design import Study, variants_of
 from shoal.study._results import Floats, Results
 from shoal.study.builtin._builtin import BuiltIn, OnOtherTables, Verdict, judge_claims, paper
-from shoal.study.data._origins import Origin
+from shoal.study.data._fetching import Origin
 from shoal.study.data._tables import TableSource
 from shoal.study.figures import Figure, against
 from shoal.table import NUMBERS, Roles
@@ -95,10 +95,15 @@ def _on_tables(study: Study, sources: Sequence[TableSource], preset: str) -> Stu
     return replace(study, tables=tuple(taken), variants=(*averaged, *swapped))
 
 
-def _conclude(results: Results) -> Conclusion:
-    cells = _PAPER["cells"]
-    differences = {p: cells[p[0]] * v for p, v in results.by("table", "family", "k").items()}
-    means = _means(differences)
+def _conclude(results: Results, *, own: bool = False) -> Conclusion:
+    """The verdict; on other tables without findings, with means over the pairs of columns alone."""
+    cells = {} if own else _PAPER["cells"]
+    by_case = results.by("table", "family", "k")
+    differences = {case: cells.get(case[0], 1.0) * values for case, values in by_case.items()}
+    means = {case: float(values.mean()) for case, values in differences.items()}
+    claims, figures = _claims(means), _figures(differences, published=not own)
+    if own:
+        return Conclusion((), claims, figures, _PAPER["notes_elsewhere"], terms=_PAPER["terms"])
     findings = [
         Finding(f"{table}, {method}, k = {k}", printed, means[table, method, k], *tolerance)
         for table, of_methods in _PAPER["published"].items()
@@ -107,29 +112,12 @@ def _conclude(results: Results) -> Conclusion:
         if (table, method, k) in means
         for tolerance in (_tolerance(table, method, k),)
     ]
-    figures, notes = _figures(differences, published=True), _PAPER["notes"]
-    related = _PAPER["relation"] + "".join(f" ({_example(each)})" for each in findings[:1]) + "."
-    return Conclusion(
-        findings, _claims(means), figures, notes, terms=_PAPER["terms"], relation=related
-    )
-
-
-def _example(finding: Finding) -> str:
-    """A number of the verdict next to the same number in the results."""
-    there = finding.measured / _PAPER["cells"][finding.name.partition(",")[0]]
-    return f"{finding.name}: {finding.measured:.4g} here, {there:.4g} there"
-
-
-def _conclude_elsewhere(results: Results) -> Conclusion:
-    """The claims on other tables, with means over the pairs of columns alone."""
-    differences = results.by("table", "family", "k")
-    figures = _figures(differences, published=False)
-    notes = _PAPER["notes_elsewhere"]
-    return Conclusion((), _claims(_means(differences)), figures, notes, terms=_PAPER["terms"])
-
-
-def _means(differences: Differences) -> Means:
-    return {place: float(values.mean()) for place, values in differences.items()}
+    relation = _PAPER["relation"]
+    for first in findings[:1]:  # a number of the verdict next to the same number in the results
+        there = first.measured / cells[first.name.partition(",")[0]]
+        relation += f" ({first.name}: {first.measured:.4g} here, {there:.4g} there)"
+    notes, terms = _PAPER["notes"], _PAPER["terms"]
+    return Conclusion(findings, claims, figures, notes, terms=terms, relation=f"{relation}.")
 
 
 def _tolerance(table: str, method: str, k: int) -> tuple[float, bool]:
@@ -205,7 +193,7 @@ STUDY = BuiltIn(
     _PAPER["reference"],
     _design,
     _conclude,
-    elsewhere=OnOtherTables(_on_tables, _conclude_elsewhere),
+    elsewhere=OnOtherTables(_on_tables, partial(_conclude, own=True)),
     verdicts_of_full={_PAPER["claims"][n]: held for n, held in _PAPER["verdicts_of_full"].items()},
     origins=_ORIGINS,
 )

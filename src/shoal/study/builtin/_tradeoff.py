@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -215,24 +216,16 @@ OfTable = dict[str, Measured]
 
 def measured_tables(results: Results) -> MeasuredTables:
     """All complete measurements by table and family: the original and the combinations."""
-    done = results.done
-    risks = done.where(measure="r3").by("table", "variant")
-    best = done.where(measure="r4").by("table", "variant")
-    out = {}
+    done, out = results.done, {}
+    r3, r4 = (done.where(measure=name).by("table", "variant") for name in ("r3", "r4"))
     for row in done.where(measure="F1"):
-        place = row.table, row.variant
-        if place in risks and place in best:
-            details = row.facts["details"]
-            out[row.table, row.family] = Measured(
-                row.table,
-                row.family,
-                float(risks[place].mean()),
-                float(best[place].mean()),
-                row.value,
-                float(details["oracle"]),
-                float(details["mean_over_folds"]),
-                bool(details["without_model"]),
-            )
+        place, details = (row.table, row.variant), row.facts["details"]
+        if place in r3 and place in r4:
+            risks = float(r3[place].mean()), float(r4[place].mean())
+            scores = row.value, float(details["oracle"]), float(details["mean_over_folds"])
+            without_model = bool(details["without_model"])
+            found = Measured(row.table, row.family, *risks, *scores, without_model)
+            out[row.table, row.family] = found
     return out
 
 
@@ -260,20 +253,16 @@ def relation(mine: OfTable) -> float:
     return spearman([one.r3 for one in masked], [one.over_folds for one in masked])[0]
 
 
-def conclude(results: Results) -> Conclusion:
-    """Compare the results with the known numbers of the design and with the paper's claims."""
+def conclude(results: Results, *, own: bool = False) -> Conclusion:
+    """Compare the results with the known numbers of the design and with the paper's claims.
+
+    Of other tables, only those that are named like a published one have known numbers.
+    """
     found = measured_tables(results)
     mildest = {place: one for place, one in found.items() if not one.family.endswith(FIRST)}
-    claims = _claims(mildest, found)
-    given = (_findings(found), claims, figures(mildest), _notes(mildest))
+    findings = [f for f in _findings(found) if not (own and math.isnan(f.measured))]
+    given = (findings, _claims(mildest, found), figures(mildest), _notes(mildest, own))
     return Conclusion(*given, terms=_PAPER["terms"])
-
-
-def conclude_elsewhere(results: Results) -> Conclusion:
-    """The claims on other tables; a table named like a published one is compared with it."""
-    found = conclude(results)
-    measured = [finding for finding in found.findings if not math.isnan(finding.measured)]
-    return replace(found, findings=measured, notes=_notes(measured_tables(results), own=True))
 
 
 def _findings(found: MeasuredTables) -> list[Finding]:
@@ -408,14 +397,10 @@ def _on_every_table(
     return True, evidence or f"on every table that can decide it: {', '.join(tables)}"
 
 
-def _notes(found: MeasuredTables, *, own: bool = False) -> list[str]:
+def _notes(found: MeasuredTables, own: bool) -> list[str]:
     measured, notes = {table for table, _ in found}, list(_PAPER["notes"])
     unknown = [name for name in PUBLISHED if name not in measured]
-    empty = {
-        (one.family, one.table)
-        for one in found.values()
-        if one.without_model and not one.family.endswith(FIRST)
-    }
+    empty = [one for one in found.values() if one.without_model]
     if measured & PUBLISHED.keys():
         notes.append(_PAPER["note_of_other_code"])
     if unknown and measured and not own:
@@ -514,6 +499,6 @@ STUDY = BuiltIn(
     design,
     conclude,
     stages=(with_combinations,),
-    elsewhere=OnOtherTables(on_tables, conclude_elsewhere),
+    elsewhere=OnOtherTables(on_tables, partial(conclude, own=True)),
     made_from=_PAPER["made_from"],
 )

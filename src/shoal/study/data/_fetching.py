@@ -3,21 +3,24 @@
 OpenML tables come through scikit-learn, and the American Community Survey through folktables. They
 are kept as Parquet in the folder ``shoal`` of scikit-learn's data home, so that workers read them
 quickly, a second run needs no network, and the hash of the file names its content. A file of the
-same name in the folder ``SHOAL_DATA`` takes precedence.
+same name in the folder ``SHOAL_DATA`` takes precedence. Some tables of built-in studies are in no
+archive; ``shoal study fetch`` makes them from a file that somebody else keeps, see :class:`Origin`.
 """
 
 from __future__ import annotations
 
+import hashlib
 import io
 import os
 import random
+import tempfile
+import urllib.request
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Final
 from urllib.error import HTTPError, URLError
 
@@ -30,17 +33,14 @@ from shoal.table import Table, records_as_parquet
 #: The environment variable that names the folder of tables.
 DATA_VARIABLE: Final = "SHOAL_DATA"
 _MOST_REASONS: Final = 12  # in one sentence; beyond that, only the names of the tables
+_SECONDS: Final = 60
+_MOST_BYTES: Final = 50_000_000
 
 
 def data_folder() -> Path | None:
     """The folder of tables, if one is named."""
     data = os.environ.get(DATA_VARIABLE)
     return Path(data) if data else None
-
-
-def kept_folder() -> Path:
-    """Where ``shoal study fetch`` keeps its files."""
-    return data_folder() or data_home() / "shoal"
 
 
 def find(
@@ -88,8 +88,8 @@ _QUANTITIES: Final = ("AGEP", "JWMNP", "PINCP", "POVPIP", "SCHL", "WKHP")
 _UNREACHABLE: Final[set[type]] = set()
 
 
-class _UnexpectedContent(Exception):
-    """The fetched content is not what was asked for; the text states why."""
+class NotFetched(Exception):
+    """Why a table is missing, in words."""
 
 
 @dataclass(frozen=True)
@@ -169,7 +169,7 @@ class Folktables:
                 try:
                     parts.append(problem.df_to_numpy(survey.get_data(states=[state]))[:2])
                 except KeyError:
-                    raise _UnexpectedContent(
+                    raise NotFetched(
                         "the survey of that year lacks a column that the task needs"
                     ) from None
         values = np.concatenate([part for part, _ in parts])
@@ -186,7 +186,7 @@ class Folktables:
         try:
             initialize_and_download(str(folder), *given, download=False)
         except FileNotFoundError:
-            with TemporaryDirectory(dir=folder) as fresh:
+            with tempfile.TemporaryDirectory(dir=folder) as fresh:
                 found = Path(initialize_and_download(fresh, *given, download=True))
                 found.replace(folder / found.name)
 
@@ -221,7 +221,7 @@ def _why_not_fetched(wanted: Elsewhere, kept: Path) -> str:
         part.replace(kept)
     except MissingExtra:
         return f"{wanted.label}, which needs the extra 'study': {how_to_install('study')}"
-    except _UnexpectedContent as why:
+    except NotFetched as why:
         return f"{wanted.label}: {why}"
     except (OSError, ValueError, LookupError):  # no network, no such set, a damaged answer
         return f"{wanted.label}, which could not be fetched"
@@ -262,3 +262,121 @@ def _plain(name: str, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         return whole
     codes, places = np.unique(whole, return_inverse=True)
     return codes.astype(str)[places]
+
+
+@dataclass(frozen=True)
+class Origin:
+    """A file kept by someone else, and what a study takes from it.
+
+    Parameters
+    ----------
+    url : str
+        The address of the file, a data frame saved by R.
+    columns : sequence of str
+        The columns to take, in this order.
+    checksum : str
+        The checksum of the names and values of these columns; see :func:`checksum`.
+    licence : str
+        The terms of the file.
+    """
+
+    url: str
+    columns: Sequence[str] = field(repr=False)
+    checksum: str = field(repr=False)
+    licence: str
+
+    @property
+    def file_name(self) -> str:
+        """The name of the file at its origin."""
+        return self.url.rpartition("/")[2]
+
+
+def fetch(name: str, path: str, origin: Origin) -> Path:
+    """Make the file of a table from its origin.
+
+    If the origin's own file already lies in the table's folder, it is used, so that it also works
+    on a machine without a network.
+    """
+    target = (data_folder() or data_home() / "shoal") / path
+    own = target.with_name(origin.file_name)
+    content = own.read_bytes() if own.is_file() else _downloaded(name, origin, own)
+    columns = _columns_of(name, content, origin)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        handle, part = tempfile.mkstemp(dir=target.parent, suffix=".part")
+    except OSError:
+        raise NotFetched(
+            f"The folder {target.parent} for the table '{name}' is not writable; name another one "
+            f"in the environment variable {DATA_VARIABLE}."
+        ) from None
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            records_as_parquet(stream, columns)
+        Path(part).replace(target)
+    finally:
+        Path(part).unlink(missing_ok=True)
+    return target
+
+
+def _downloaded(name: str, origin: Origin, own: Path) -> bytes:
+    try:
+        with urllib.request.urlopen(origin.url, timeout=_SECONDS) as answer:
+            content: bytes = answer.read(_MOST_BYTES + 1)
+    except (OSError, ValueError):
+        raise NotFetched(
+            f"The table '{name}' could not be fetched from {origin.url}; download this file, save "
+            f"it as {own}, and run the same command again."
+        ) from None
+    return content
+
+
+def _columns_of(name: str, content: bytes, origin: Origin) -> dict[str, list[Any]]:
+    """The columns of the study, if their values are those that the study was made with."""
+    for frame in _frames_in(content):
+        if set(origin.columns) <= set(frame.columns):
+            columns = {column: _whole(frame[column].tolist()) for column in origin.columns}
+            if checksum(columns) == origin.checksum:
+                return columns
+    raise NotFetched(
+        f"The file {origin.file_name} of the table '{name}' is not the one that the study was made "
+        f"with: its checksum differs, so it is not used. Download it from {origin.url}."
+    )
+
+
+def _frames_in(content: bytes) -> list[Any]:
+    """The data frames in a file saved by R; none if the file is damaged or of another kind."""
+    try:
+        import rdata
+    except ImportError:
+        raise MissingExtra("Reading a table saved by R", "study") from None
+    if len(content) > _MOST_BYTES:
+        return []
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = rdata.conversion.convert(rdata.parser.parse_data(content))
+    except Exception:  # a damaged file can raise any error in the parser
+        return []
+    return [value for value in found.values() if hasattr(value, "columns")]
+
+
+def _whole(values: Sequence[Any]) -> list[Any]:
+    """Numbers as integers if all of them are whole."""
+    if all(isinstance(each, (int, float)) and float(each).is_integer() for each in values):
+        return [int(each) for each in values]
+    return list(values)
+
+
+def checksum(columns: Mapping[str, Sequence[Any]]) -> str:
+    """A hash of the names and values of columns, independent of their file.
+
+    Examples
+    --------
+    >>> checksum({"age": [30, 41]}) == checksum({"age": [30, 42]})
+    False
+    """
+    digest = hashlib.sha256()
+    for name, values in columns.items():
+        for each in (name, *values, "\0"):
+            digest.update(f"{each}\n".encode())
+    return digest.hexdigest()

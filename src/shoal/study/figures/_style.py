@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -83,6 +84,15 @@ class Figure:
 
     def _repr_html_(self) -> str:
         return view("", picture(self.to_svg(), ", ".join(self.columns)))
+
+
+def finite(value: Any) -> Any:
+    """Facts in a form that JSON can hold: numbers that are not finite become null."""
+    if isinstance(value, Mapping):
+        return {str(name): finite(each) for name, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [finite(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def write_rows(path: Path, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:

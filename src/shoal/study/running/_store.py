@@ -24,6 +24,7 @@ from shoal import __version__
 from shoal.errors import InputError, PlanError
 from shoal.study._design import Cell, MeasureSpec, Study
 from shoal.study.data._tables import content_hash
+from shoal.study.figures._style import finite
 from shoal.workflow.release._folder import make_parents
 
 Status = Literal["done", "failed"]
@@ -112,7 +113,7 @@ class Store:
         rows = []
         for one in results:
             value = None if math.isnan(one.value) else float(one.value)
-            facts = json.dumps(_finite(one.facts), sort_keys=True, ensure_ascii=False)
+            facts = json.dumps(finite(one.facts), sort_keys=True, ensure_ascii=False)
             rows.append(
                 (one.key, one.status, value, facts, one.reason, float(one.seconds), time.time())
             )
@@ -144,17 +145,6 @@ class Store:
             for key, status, value, facts, *more in rows
             if key in wanted
         }
-
-
-def _finite(value: Any) -> Any:
-    """Facts in a form that JSON can hold: numbers that are not finite become null."""
-    if isinstance(value, Mapping):
-        return {str(name): _finite(each) for name, each in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_finite(each) for each in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
 
 
 #: Libraries that fit models and draw noise: another version may change the numbers.

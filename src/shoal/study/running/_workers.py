@@ -18,7 +18,7 @@ import time
 import uuid
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
 from multiprocessing import resource_tracker
 from typing import Any
 
@@ -75,13 +75,12 @@ def dask() -> Iterator[Cluster]:
         client, is_ours = distributed.Client.current(), False
     except ValueError:
         client, is_ours = _connected(distributed), True
-    executor = client.get_executor(pure=False)
-    try:
-        yield Dask(client, executor)
-    finally:
-        executor.shutdown(wait=False)  # do not start tasks that are no longer needed
-        if is_ours:
-            client.close()
+    with closing(client) if is_ours else nullcontext():
+        executor = client.get_executor(pure=False)
+        try:
+            yield Dask(client, executor)
+        finally:
+            executor.shutdown(wait=False)  # do not start tasks that are no longer needed
 
 
 def _connected(distributed: Any) -> Any:
@@ -158,22 +157,15 @@ def spark(jobs: int | None) -> Iterator[Cluster]:
         from pyspark.sql import SparkSession
     except ImportError:
         raise MissingExtra("The backend 'spark'", "spark") from None
-    session = SparkSession.getActiveSession()
-    is_ours = session is None
-    if session is None:
-        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-        builder = SparkSession.builder.appName("shoal study")
-        # the study shows its own progress bar, which counts tasks
-        session = builder.config("spark.ui.showConsoleProgress", "false").getOrCreate()
-    try:
-        cluster = Spark(session, jobs)
-        try:
-            yield cluster
-        finally:
-            cluster.close()
-    finally:
-        if is_ours:
-            session.stop()
+    with ExitStack() as stack:
+        session = SparkSession.getActiveSession()
+        if session is None:
+            os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+            builder = SparkSession.builder.appName("shoal study")
+            # the study shows its own progress bar, which counts tasks
+            session = builder.config("spark.ui.showConsoleProgress", "false").getOrCreate()
+            stack.callback(session.stop)
+        yield stack.enter_context(closing(Spark(session, jobs)))
 
 
 #: Workers elsewhere, each doing one task at a time.

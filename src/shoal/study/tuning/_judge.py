@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 import math
 import time
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 from typing import Any
 
 from shoal import __version__
@@ -45,31 +45,29 @@ class Judgment:
         return {name: found and found.to_dict() for name, found in sides.items()}
 
 
+@dataclass(eq=False, kw_only=True)
 class Judge:
     """Masks people by a plan and measures risk and utility, once per plan and seed."""
 
-    def __init__(
-        self,
-        people: Table,
-        *,
-        goal: Goal,
-        risk: MeasureChoice,
-        utility: MeasureChoice,
-        require: Sequence[Requirement] = (),
-        store: Store | None = None,
-    ) -> None:
-        self.people, self.goal, self.store = people, goal, store
-        self.risk, self.utility, self.require = risk, utility, tuple(require)
-        self.computed = 0
-        self._known: dict[str, Judgment] = {}  # a search may propose the same plan again
-        self._depends = {
+    people: Table = field(kw_only=False)
+    goal: Goal
+    risk: MeasureChoice
+    utility: MeasureChoice
+    require: Sequence[Requirement] = ()
+    store: Store | None = None
+    computed: int = 0
+    _known: dict[str, Judgment] = field(default_factory=dict)  # a search may repeat a plan
+
+    @cached_property
+    def _depends(self) -> dict[str, Any]:
+        return {
             "shoal": __version__,
             "libraries": library_versions(),
-            "people": fingerprint(people),
-            "risk": risk,
-            "utility": utility,
-            "limits": [goal.max_risk, goal.min_utility],
-            "require": Plan(require=require).to_dict(),
+            "people": fingerprint(self.people),
+            "risk": self.risk,
+            "utility": self.utility,
+            "limits": [self.goal.max_risk, self.goal.min_utility],
+            "require": Plan(require=self.require).to_dict(),
         }
 
     def check_utility(self) -> None:
@@ -136,7 +134,7 @@ class Judge:
 
     def _missed_requirement(self, records: Sequence[StepRecord], masked: Table) -> str | None:
         """The requirement that the masked table does not satisfy, in words."""
-        served = functools.partial(in_released_domain, records)
+        served = partial(in_released_domain, records)
         for requirement in self.require:
             if isinstance(requirement, Limit) and requirement.measure == self.risk[0]:
                 continue  # the goal judges it, with its own limit and the whole interval
@@ -183,8 +181,8 @@ def as_utility(found: Measurement, limits: tuple[float, float]) -> Measurement:
     )
 
 
-def seeded(steps: Sequence[Mapping[str, Any]], seed: int) -> Plan:
-    """The plan of some steps, with the seed set for every random one."""
+def seeded(steps: Sequence[Mapping[str, Any]], seed: int | None) -> Plan:
+    """The plan of some steps, with the seed set for every random one, or taken from it."""
     plan = Plan.from_dict({"steps": [dict(step) for step in steps]})
     for step in plan.steps:
         if step.takes_seed:
@@ -196,13 +194,10 @@ def _measurement(facts: Mapping[str, Any] | None) -> Measurement | None:
     """A measurement from its stored facts."""
     if facts is None:
         return None
-    interval, value = facts.get("interval"), facts["value"]
-    return Measurement(
-        facts["name"],
-        math.nan if value is None else value,
-        interval=None if interval is None else (interval[0], interval[1]),
-        baseline=facts.get("baseline"),
-        direction=facts["direction"],
-        details=facts["details"],
-        warnings=tuple(facts["warnings"]),
-    )
+    value, interval = facts["value"], facts["interval"]
+    plain = {
+        "value": math.nan if value is None else value,
+        "interval": interval and tuple(interval),
+        "warnings": tuple(facts["warnings"]),
+    }
+    return Measurement(**{**facts, **plain})

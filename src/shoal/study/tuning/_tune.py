@@ -15,7 +15,7 @@ from shoal.parameters import Integer, Real, checked
 from shoal.study._statistics import pareto_front
 from shoal.study.data._tables import drawn_whole
 from shoal.study.running._store import Store
-from shoal.study.tuning._judge import Judge, Judgment
+from shoal.study.tuning._judge import Judge, Judgment, seeded
 from shoal.study.tuning._tuning import Goal, Tried, Tuning
 from shoal.table import Table, check_table
 from shoal.workflow import Limit, Plan, discover_all_measures
@@ -459,24 +459,22 @@ class _Search:
 
 
 def _tried(family: str, steps: list[dict[str, Any]], judged: Judgment) -> Tried:
-    risk, interval = math.nan, None
-    if judged.risk is not None:
-        risk, interval = judged.risk.value, judged.risk.interval
-    utility = math.nan if judged.utility is None else judged.utility.value
+    risk, utility = (math.nan if x is None else x.value for x in (judged.risk, judged.utility))
+    interval = None if judged.risk is None else judged.risk.interval
     return Tried(family, tuple(steps), risk, interval, utility)
 
 
 def _holds(goal: Goal, judged: Judgment, *, whole_interval: bool = True) -> bool:
-    risk = None if judged.reason is not None else judged.risk
-    return risk is not None and goal.allows(risk, whole_interval=whole_interval)
+    """Whether a plan can be recommended as far as its risk goes."""
+    risk = judged.risk
+    if risk is None or judged.reason is not None:
+        return False
+    return goal.allows(risk.value, risk.interval if whole_interval else None)
 
 
 def _plan_of(one: Tried, judge: Judge, given: Plan | None) -> Plan:
     """The plan to protect with: its steps and the limit of the search."""
-    steps = Plan.from_dict({"steps": [dict(step) for step in one.steps]}).steps
-    for step in steps:
-        if step.takes_seed:
-            step.set_params(random_state=None)  # anyone who knows the seed can undo the release
+    steps = seeded(one.steps, None).steps  # anyone who knows the seed can undo the release
     given = Plan() if given is None else given
     require = list(given.require)
     if judge.goal.max_risk is not None:

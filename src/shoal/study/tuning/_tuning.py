@@ -14,7 +14,7 @@ from shoal.measurement import Measurement
 from shoal.notebook import listing, picture, view
 from shoal.study.figures import Figure, Front, Point, front_of, plans_svg, risk_utility
 from shoal.study.figures._plans import FRONT_COLUMNS
-from shoal.study.figures._style import write_rows
+from shoal.study.figures._style import finite, write_rows
 from shoal.workflow import Plan, discover_all_measures
 
 _HOPELESS = 3.0  # times the limit: no model is trained for a plan with this much risk
@@ -51,11 +51,8 @@ class Goal:
         """Whether the risk is so high that no model needs to be trained for the plan."""
         return self.max_risk is not None and risk > _HOPELESS * self.max_risk
 
-    def allows(self, risk: Measurement, *, whole_interval: bool = True) -> bool:
-        """Whether a risk, by default with its whole interval, is within the limit."""
-        return self._allows(risk.value, risk.interval if whole_interval else None)
-
-    def _allows(self, risk: float, interval: tuple[float, float] | None) -> bool:
+    def allows(self, risk: float, interval: tuple[float, float] | None) -> bool:
+        """Whether a risk, with its whole interval if one is given, is within the limit."""
         top = risk if interval is None else max(risk, interval[1])
         return self.max_risk is None or top <= self.max_risk
 
@@ -63,7 +60,7 @@ class Goal:
         """Whether a plan of the search is within both limits."""
         return (
             math.isfinite(one.utility)
-            and self._allows(one.risk, one.risk_interval)
+            and self.allows(one.risk, one.risk_interval)
             and (self.min_utility is None or one.utility >= self.min_utility)
         )
 
@@ -109,20 +106,12 @@ class Tried:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain facts for JSON."""
-        return {
-            "plan": self.label,
-            "risk": _finite(self.risk),
-            "utility": _finite(self.utility),
-        }
+        return {"plan": self.label, "risk": finite(self.risk), "utility": finite(self.utility)}
 
     def to_spot(self) -> dict[str, Any]:
         """What the picture of all plans needs, as plain facts."""
-        interval = self.risk_interval and [*map(_finite, self.risk_interval)]
+        interval = finite(self.risk_interval)
         return {**self.to_dict(), "family": self.family, "interval": interval}
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
 
 
 @dataclass(frozen=True, repr=False)

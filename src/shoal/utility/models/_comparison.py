@@ -168,37 +168,41 @@ class Comparison:
         Persons are split, and all records of a person in both tables are on the same side. If the
         tables are not paired, each is split separately, provided that models stay within one table.
         """
-        own = masked.rows_of_keys(original.row_key) if masked.pairs_with(original) else None
-        if self.holdout is not None:
-            return [self._against_holdout(target, original, before, masked, own)]
-        if own is not None:
-            return self._by_person(target, original, own)
-        if self.train != self.test:
+        is_paired = masked.pairs_with(original)
+        if self.train != self.test and self.holdout is None and not is_paired:
             raise InputError(
                 "The two tables do not come from one input, so nobody knows which masked records "
                 "belong to the tested persons. Mask the original with Shoal, declare with "
                 "masked.paired(original) that the rows are in the same order, or pass original "
                 "rows that were never masked as 'holdout'."
             )
+        if self.holdout is None:
+            folds = self._folds(target, original, "original")
+        else:
+            folds = [self._against_holdout(target, original, before)]
+        if is_paired:
+            own = masked.rows_of_keys(original.row_key)
+            own = np.append(own, np.full(len(before) - len(original), -1))  # of a hold-out
+            return [_by_person(fold, own, target.present("masked")) for fold in folds]
         # each is split separately; the folds correspond by number, not by person
-        folds = [self._folds(target, original, "original"), self._folds(target, masked, "masked")]
+        if self.holdout is None:
+            others = self._folds(target, masked, "masked")
+        else:
+            others = [Fold(0, 0, self._sampled(target, masked, "masked")[0], np.empty(0, np.int64))]
         return [
             SplitRows(
                 {"original": one.train, "masked": other.train},
                 {"original": one.test, "masked": other.test},
                 place=one.place,
             )
-            for one, other in zip(*folds, strict=True)
+            for one, other in zip(folds, others, strict=True)
         ]
 
     def _folds(self, target: Target, table: Table, side: Side) -> list[Fold]:
-        """The folds of a sample of those rows of a table whose target is known."""
-        rows = np.flatnonzero(target.present(side))
-        strata = target.strata(rows, side)
-        drawn = self._drawn(strata, table.row_key[rows], table.persons[rows])
-        rows = rows[drawn]
+        """The folds of the rows that take part."""
+        rows, strata = self._sampled(target, table, side)
         folds = stratified_folds(
-            strata[drawn],
+            strata,
             table.row_key[rows],
             table.persons[rows],
             splits=self.splits,
@@ -212,45 +216,34 @@ class Comparison:
         """The indices of the rows of the persons who take part."""
         return stratified_sample(strata, keys, self.sample, persons, random_state=self.random_state)
 
-    def _by_person(self, target: Target, original: Table, own: Integers) -> list[SplitRows]:
-        """``own`` has, for each row of the original, its row in the masked table, or -1."""
-        labelled, found = target.present("masked"), []
-        for fold in self._folds(target, original, "original"):
-            both = fold.train[own[fold.train] >= 0]
-            rows = SplitRows(
-                {"original": fold.train, "masked": _labelled(own[both], labelled)},
-                {"original": fold.test, "masked": _labelled(own[fold.test], labelled)},
-                (both, own[both]),
-                fold.place,
-            )
-            found.append(rows)
-        return found
+    def _sampled(self, target: Target, table: Table, side: Side) -> tuple[Integers, Integers]:
+        """The rows with a known target of the persons who take part, and their strata."""
+        rows = np.flatnonzero(target.present(side))
+        strata = target.strata(rows, side)
+        drawn = self._drawn(strata, table.row_key[rows], table.persons[rows])
+        return rows[drawn], strata[drawn]
 
-    def _against_holdout(
-        self, target: Target, original: Table, before: Table, masked: Table, own: Integers | None
-    ) -> SplitRows:
-        known, labelled = np.flatnonzero(target.present("original")), target.present("masked")
-        below = np.searchsorted(known, len(original))
-        persons, asked, whose = known[:below], known[below:], before.persons
-        keys = original.row_key[persons]
-        persons = persons[self._drawn(target.strata(persons), keys, whose[persons])]
-        asked = asked[self._drawn(target.strata(asked), asked, whose[asked])]
-        if own is not None:
-            both = persons[own[persons] >= 0]
-            learn, paired = _labelled(own[both], labelled), (both, own[both])
-        else:
-            learn, paired = np.flatnonzero(labelled), None
-            strata, keys = target.strata(learn, "masked"), masked.row_key[learn]
-            learn = learn[self._drawn(strata, keys, masked.persons[learn])]
-        nobody = np.empty(0, np.int64)
-        return SplitRows(
-            {"original": persons, "masked": learn}, {"original": asked, "masked": nobody}, paired
+    def _against_holdout(self, target: Target, original: Table, before: Table) -> Fold:
+        """One fold: the persons of the original train, those of the hold-out are tested."""
+        known, whose = np.flatnonzero(target.present("original")), before.persons
+        keys = np.append(original.row_key, np.arange(len(original), len(before)))
+        train, test = (
+            rows[self._drawn(target.strata(rows), keys[rows], whose[rows])]
+            for rows in np.split(known, [np.searchsorted(known, len(original))])
         )
+        return Fold(0, 0, train, test)
 
 
-def _labelled(rows: Integers, labelled: npt.NDArray[np.bool_]) -> Integers:
-    there = rows[rows >= 0]
-    return there[labelled[there]]
+def _by_person(fold: Fold, own: Integers, labelled: npt.NDArray[np.bool_]) -> SplitRows:
+    """The rows of both tables; ``own`` has the masked row of each row of the original, or -1."""
+    both, tested = (rows[own[rows] >= 0] for rows in (fold.train, fold.test))
+    train, test = (own[rows][labelled[own[rows]]] for rows in (both, tested))
+    return SplitRows(
+        {"original": fold.train, "masked": train},
+        {"original": fold.test, "masked": test},
+        (both, own[both]),
+        fold.place,
+    )
 
 
 def with_holdout(original: Table, holdout: Table | None, columns: list[str]) -> Table:

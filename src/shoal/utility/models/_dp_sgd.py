@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-Floats = npt.NDArray[np.float64]
+from shoal.utility.models._columns import Floats
 
 
 def dp_sgd_network(**parameters: Any) -> DpSgdClassifier:
@@ -20,6 +21,7 @@ def dp_sgd_network(**parameters: Any) -> DpSgdClassifier:
     return DpSgdClassifier(**parameters)
 
 
+@dataclass(eq=False, kw_only=True, repr=False)
 class DpSgdClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A network of one hidden layer whose gradients are clipped and made noisy.
 
@@ -64,26 +66,14 @@ class DpSgdClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     <https://arxiv.org/abs/2007.14191> (the hyperbolic tangent).
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: float = 1.0,
-        delta: float = 1e-5,
-        hidden: int = 32,
-        epochs: int = 20,
-        batch_size: int = 64,
-        max_grad_norm: float = 1.0,
-        learning_rate: float = 0.5,
-        random_state: int | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.hidden = hidden
-        self.epochs = epochs
-        self.batch_size = batch_size
-        self.max_grad_norm = max_grad_norm
-        self.learning_rate = learning_rate
-        self.random_state = random_state
+    epsilon: float = 1.0
+    delta: float = 1e-5
+    hidden: int = 32
+    epochs: int = 20
+    batch_size: int = 64
+    max_grad_norm: float = 1.0
+    learning_rate: float = 0.5
+    random_state: int | None = None
 
     def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> DpSgdClassifier:
         """Train on rows and their classes."""

@@ -355,19 +355,13 @@ def cross_validated(
 
     Parameters
     ----------
-    learner : str or estimator
-        A name of ``learners``, the name of a class of scikit-learn, or an estimator.
     table : Table
         The table. Its rows are split by row key, with the target in balance. All rows of a person
         are on the same side.
-    target : str
-        The column to predict.
+    learner, target, task, features
+        As for ``evaluate``.
     splits, repeats, test_share, random_state
         As for ``stratified_folds``.
-    task : {"classification", "regression"}, optional
-        By default, a number with more than 20 values is a regression.
-    features : list of str, optional
-        The columns to learn from; by default all but the target, identifiers and the weight.
 
     Examples
     --------

@@ -145,7 +145,8 @@ class Tuned:
     @property
     def best(self) -> Tried | None:
         """The configuration that the folds choose; in a tie, the first."""
-        return _first_best(self.tried, [one.validation for one in self.tried])
+        known = (one for one in self.tried if not math.isnan(one.validation))
+        return max(known, key=lambda one: one.validation, default=None)
 
     @property
     def validation(self) -> float:
@@ -155,8 +156,7 @@ class Tuned:
     @property
     def oracle(self) -> float:
         """The best score on the test rows; 0 without a model."""
-        found = _first_best(self.tried, [one.tested for one in self.tried])
-        return 0.0 if found is None else found.tested
+        return max((one.tested for one in self.tried if not math.isnan(one.tested)), default=0.0)
 
     def over_folds(self) -> dict[str, float]:
         """For each learner, the mean score over the folds of its best configuration."""
@@ -257,8 +257,3 @@ def _configurations(
             own = chosen_learner(made[learner](**parameters), "classification", random_state)
             found.append((learner, parameters, Chosen(learner, own.estimator, named.encoding)))
     return found
-
-
-def _first_best(tried: Sequence[Tried], scores: Sequence[float]) -> Tried | None:
-    places = [place for place, value in enumerate(scores) if not math.isnan(value)]
-    return tried[max(places, key=lambda place: scores[place])] if places else None
