@@ -198,8 +198,13 @@ def _linked(
     messages = about_coarser(
         hint for hint in intruder.released if coded_column(hint, people).coarser
     )
-    each = replace(intruder, persons=intruder.persons[secrets.of], own=intruder.own[secrets.of])
-    links = _LINKAGES[attack](each, secrets.labels, labels.records)
+    each = replace(
+        intruder,
+        persons=intruder.persons[secrets.of],
+        own=intruder.own[secrets.of],
+        secrets=(secrets.labels, labels.records),
+    )
+    links = _LINKAGES[attack](each)
     return _Guessed(intruder, secrets.summed(links.chances), blind, facts, messages)
 
 

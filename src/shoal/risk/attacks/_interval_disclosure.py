@@ -13,7 +13,7 @@ from shoal.kernels.arrays import Flags, Floats, Integers
 from shoal.measurement import Measurement, measure
 from shoal.parameters import OneOf, Real
 from shoal.risk._options import Names
-from shoal.risk.linkage._compared import is_quantity
+from shoal.risk.linkage._intruder import is_quantity
 from shoal.risk.linkage._right_links import about_renamed, about_sampled
 from shoal.table import Table, stacked_numbers
 

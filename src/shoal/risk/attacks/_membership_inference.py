@@ -23,8 +23,7 @@ from shoal.risk.attacks._learnt_guesses import (
     training_rows,
     unpaired_intruder,
 )
-from shoal.risk.linkage._compared import is_quantity
-from shoal.risk.linkage._intruder import SAMPLE, drawn_rows
+from shoal.risk.linkage._intruder import SAMPLE, drawn_rows, is_quantity
 from shoal.risk.linkage._right_links import wilson
 from shoal.table import Table, stacked_numbers
 

@@ -88,8 +88,9 @@ class Links:
     warnings: tuple[str, ...] = ()
 
 
-def blind_links(intruder: Intruder, person_labels: Integers, record_labels: Integers) -> Links:
+def blind_links(intruder: Intruder) -> Links:
     """The links if no known column was released: any record is as good as another."""
+    person_labels, record_labels = intruder.labels
     values, counts = np.unique(record_labels, return_counts=True)
     at = np.minimum(np.searchsorted(values, person_labels), len(values) - 1)
     there = (values[at] == person_labels) & (person_labels >= 0)
