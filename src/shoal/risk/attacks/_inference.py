@@ -8,29 +8,28 @@ import numpy as np
 
 from shoal.errors import InputError
 from shoal.kernels.arrays import Floats, Integers
-from shoal.measurement import Measurement, measure
-from shoal.risk._options import Closeness, ColumnName, Control, Count, Draw, Known
+from shoal.measurement import Measurement
+from shoal.risk._options import Closeness, ColumnName, Control, Count, Draw, Known, risk
 from shoal.risk.attacks._success import (
     SAMPLE,
     Attack,
     Rates,
     ReleasedRegions,
     joint_counts,
+    labels_of_persons,
     released_regions,
     risk_above,
 )
 from shoal.risk.linkage._intruder import known_columns
 from shoal.risk.linkage._right_links import Rate, about_sampled
-from shoal.table import ReleasedColumn, Table, owned_pairs
+from shoal.table import ReleasedColumn, Table
 
 if TYPE_CHECKING:
     from shoal.kernels.boxes.nearest_regions import Secrets
 
 
-@measure(
+@risk(
     "risk that a sensitive value is inferred from the release",
-    direction="lower",
-    limits=(0, 1),
     sensitive=True,
     on_request="without people who were not in the table, its result may hold for everyone; "
     "ask for it by name, with a control",
@@ -149,28 +148,15 @@ def _rates(
 
     def rate(persons: Integers) -> Rate:
         # the others have no secret to guess
-        places, own = _places_and_secrets(target, persons, owners)
+        places, own = labels_of_persons(persons, owners, target.values)
         if not len(own):
             return Rate(0.0)
         found = nearest_guesses(place.regions, place.codes(persons[places]), members, secrets, own)
         return Rate.of(_of_any(target, places, found))
 
     persons, others = groups
-    blind = _blind(target, secrets, *_places_and_secrets(target, persons, owners))
+    blind = _blind(target, secrets, *labels_of_persons(persons, owners, target.values))
     return Rates(rate(persons), blind, None if others is None else rate(others))
-
-
-def _places_and_secrets(
-    target: ReleasedColumn, persons: Integers, owners: Integers
-) -> tuple[Integers, Integers]:
-    """The places of the persons, and for each place a secret from their records."""
-    if len(np.unique(owners)) == len(owners):
-        own = target.values[persons]
-        return np.flatnonzero(own >= 0), own[own >= 0]
-    place = np.full(int(owners.max()) + 1, -1)
-    place[owners[persons]] = np.arange(len(persons))
-    wanted = (place[owners] >= 0) & (target.values >= 0)
-    return owned_pairs(place[owners[wanted]], target.values[wanted])
 
 
 def _of_any(target: ReleasedColumn, persons: Integers, chances: Floats) -> Floats:

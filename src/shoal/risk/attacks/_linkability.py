@@ -8,8 +8,8 @@ import numpy as np
 
 from shoal.errors import InputError, quoted
 from shoal.kernels.arrays import Floats, Integers
-from shoal.measurement import Measurement, measure
-from shoal.risk._options import Control, Count, Draw, Names
+from shoal.measurement import Measurement
+from shoal.risk._options import Control, Count, Draw, Names, risk
 from shoal.risk.attacks._success import (
     SAMPLE,
     Attack,
@@ -23,10 +23,8 @@ from shoal.risk.linkage._right_links import Rate, about_sampled
 from shoal.table import Table
 
 
-@measure(
+@risk(
     "risk that two sources are linked through the release",
-    direction="lower",
-    limits=(0, 1),
     on_request="it needs two sources and people who were not in the table; ask for it by name, "
     "with a control",
 )

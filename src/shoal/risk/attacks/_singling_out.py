@@ -10,10 +10,10 @@ import numpy as np
 
 from shoal.errors import InputError
 from shoal.kernels.arrays import Flags, Integers
-from shoal.measurement import Measurement, measure
+from shoal.measurement import Measurement
 from shoal.parameters import Integer, OneOf
 from shoal.randomness import SecretStream
-from shoal.risk._options import Control, Count, Draw, Known
+from shoal.risk._options import Control, Count, Draw, Known, risk
 from shoal.risk.attacks._success import Attack, Rates, one_numbering
 from shoal.risk.linkage._intruder import (
     PUBLIC_KEY,
@@ -39,12 +39,7 @@ SinglingOutMode = Annotated[
 NumberCondition = Annotated[Literal["near", "beyond"], OneOf(("near", "beyond"))]
 
 
-@measure(
-    "risk of being singled out, above blind guessing",
-    direction="lower",
-    limits=(0, 1),
-    by_counts=True,
-)
+@risk("risk of being singled out, above blind guessing", by_counts=True)
 def singling_out(
     original: Table,
     masked: Table,
@@ -135,9 +130,9 @@ def singling_out(
     stream = SecretStream.from_key_hex(PUBLIC_KEY).derive("predicates", *chosen)
     if mode == "multivariate":
         width = len(read) if columns is None else min(int(columns), len(read))
-        rates, facts = _multivariate(space, original, masked, width, int(attacks), stream)
+        rates, facts = _multivariate(space, width, int(attacks), stream)
     else:
-        rates, facts = _univariate(space, original, masked, int(attacks), stream)
+        rates, facts = _univariate(space, int(attacks), stream)
     return attack.measurement(rates, details | facts)
 
 
@@ -145,6 +140,7 @@ def singling_out(
 class PredicateSpace:
     """The persons, and the values that the released labels cover, all columns in one numbering."""
 
+    attack: Attack
     columns: Sequence[ReleasedColumn]
     labels: Integers  # [column, released record], -1 where the cell is missing
     runs: Runs
@@ -157,8 +153,7 @@ class PredicateSpace:
         """A row of the only person each predicate holds for; below 0 if there is none."""
         from shoal.kernels.boxes.predicates import isolated_rows
 
-        found: Integers = isolated_rows(rows, columns, labels, self.runs)
-        return found
+        return isolated_rows(rows, columns, labels, self.runs)
 
     def affordable(self, columns: Integers, *labels: Integers) -> int:
         """How many of the predicates, from the first on, can be tried in a short time."""
@@ -201,7 +196,7 @@ def _predicate_space(
         persons = np.repeat(np.arange(len(original)), np.minimum(original.times, 2))
         owners = np.arange(len(persons))
     inside = indexed(values[:, persons], counts, owners)
-    return PredicateSpace(read, labels, runs, sources, persons, inside, outside)
+    return PredicateSpace(attack, read, labels, runs, sources, persons, inside, outside)
 
 
 def _all_rows(table: Table, rows: Integers) -> Integers:
@@ -219,13 +214,9 @@ def _about_control(others: int, people: int, paired: bool) -> str:
 
 
 def _multivariate(
-    space: PredicateSpace,
-    original: Table,
-    masked: Table,
-    width: int,
-    attacks: int,
-    stream: SecretStream,
+    space: PredicateSpace, width: int, attacks: int, stream: SecretStream
 ) -> tuple[Rates, dict[str, Any]]:
+    original, masked = space.attack.original, space.attack.masked
     # sorted by cells, so that the order of rows and columns does not matter
     order = np.lexsort(space.labels[::-1])
     sources = order if len(space.sources) == len(order) else order[np.isin(order, space.sources)]
@@ -269,14 +260,14 @@ def _at(masked: Table, rows: Integers, records: Integers) -> Integers:
     """The rows that hold these records, numbered in the order of the rows."""
     if masked.times is None:
         return rows[records]
-    found: Integers = rows[np.searchsorted(np.cumsum(masked.times[rows]), records, side="right")]
-    return found
+    return rows[np.searchsorted(np.cumsum(masked.times[rows]), records, side="right")]
 
 
 def _univariate(
-    space: PredicateSpace, original: Table, masked: Table, attacks: int, stream: SecretStream
+    space: PredicateSpace, attacks: int, stream: SecretStream
 ) -> tuple[Rates, dict[str, Any]]:
     """The rarest released values; a person counts if their record has the value."""
+    masked = space.attack.masked
     there = space.labels >= 0
     cells = space.labels[there]
     if masked.has_persons:  # a value counts once for each person who has it
@@ -291,7 +282,7 @@ def _univariate(
     rarest = released[np.lexsort((luck, counts[released]))[:attacks]]
     columns, labels = column_of[rarest][:, None], rarest[:, None]
     found = space.isolated(space.inside, columns, labels)
-    own = (found >= 0) & _have(space, original, masked, rarest, space.persons[found.clip(0)])
+    own = (found >= 0) & _have(space, rarest, space.persons[found.clip(0)])
     isolated = int((found >= 0).sum())
     chance = np.where(found >= 0, counts[rarest] / masked.person_count, 0.0)
     control = _control_rate(space, columns, labels)
@@ -305,10 +296,9 @@ def _univariate(
     }
 
 
-def _have(
-    space: PredicateSpace, original: Table, masked: Table, labels: Integers, rows: Integers
-) -> Flags:
+def _have(space: PredicateSpace, labels: Integers, rows: Integers) -> Flags:
     """Whether the person of each row of the original has a record with the row's label."""
+    original, masked = space.attack.original, space.attack.masked
     wanted = np.zeros(int(space.labels.max()) + 1, np.bool_)
     wanted[labels] = True
     column, record = np.nonzero((space.labels >= 0) & wanted[space.labels])

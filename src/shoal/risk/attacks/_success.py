@@ -14,7 +14,7 @@ from shoal.kernels.arrays import Integers
 from shoal.measurement import Measurement
 from shoal.risk.linkage._intruder import drawn_rows
 from shoal.risk.linkage._right_links import Rate, about_renamed
-from shoal.table import Classes, ReleasedColumn, Table, released_column, shared_persons
+from shoal.table import Classes, ReleasedColumn, Table, owned_pairs, released_column, shared_persons
 
 if TYPE_CHECKING:
     from shoal.kernels.boxes.nearest_regions import Regions
@@ -121,7 +121,7 @@ class Attack:
         return [column for column in columns if column.reading != "nothing"]
 
     def rows(self, sample: int, random_state: int | None) -> tuple[Integers, Integers | None]:
-        """One row of each person to attack and of each control person, numbered after the original."""
+        """One row of each person to attack, and of each control person, after the original's."""
         persons = drawn_rows(self.original, sample, random_state)
         if self.control is None:
             return persons, None
@@ -231,6 +231,23 @@ def released_regions(columns: Sequence[ReleasedColumn], masked: Table) -> Releas
         np.array([column.ordered for column in columns]),
     )
     return ReleasedRegions(regions, classes, np.stack([column.values for column in columns]))
+
+
+def labels_of_persons(
+    rows: Integers, owners: Integers, labels: Integers
+) -> tuple[Integers, Integers]:
+    """The different labels that the persons of some rows have in any of their rows.
+
+    Each label comes after the place of its person's row, ascending. ``rows`` are of different
+    persons; ``owners`` and ``labels`` are those of all rows, a label below 0 is none.
+    """
+    if len(np.unique(owners)) == len(owners):
+        own = labels[rows]
+        return np.flatnonzero(own >= 0), own[own >= 0]
+    place = np.full(int(owners.max()) + 1, -1)
+    place[owners[rows]] = np.arange(len(rows))
+    wanted = (place[owners] >= 0) & (labels >= 0)
+    return owned_pairs(place[owners[wanted]], labels[wanted])
 
 
 def joint_counts(one: Classes, other: Integers, times: Integers | None = None) -> Integers:

@@ -231,8 +231,7 @@ def _owned_rows(masked: Table, exchange: Exchange, secret: str) -> Integers:
 
 def _labels(exchange: Exchange) -> Integers:
     """The groups, numbered without gaps: records may have been removed since."""
-    labels: Integers = np.unique(exchange.groups, return_inverse=True)[1].astype(np.int64)
-    return labels
+    return np.unique(exchange.groups, return_inverse=True)[1].astype(np.int64)
 
 
 def _ranks(masked: Table, secret: str) -> Integers:

@@ -10,9 +10,9 @@ import numpy as np
 
 from shoal.errors import InputError, quoted
 from shoal.kernels.arrays import Flags, Floats, Integers
-from shoal.measurement import Measurement, measure
+from shoal.measurement import Measurement
 from shoal.parameters import OneOf
-from shoal.risk._options import Count, Draw, Known
+from shoal.risk._options import Count, Draw, Known, risk
 from shoal.risk.linkage._intruder import (
     SAMPLE,
     Intruder,
@@ -22,6 +22,7 @@ from shoal.risk.linkage._intruder import (
     is_quantity,
     known_codes,
     known_numbers,
+    mixed_rows,
     numbered_tuples,
 )
 from shoal.risk.linkage._right_links import Links, about_coarser, blind_links, right_links
@@ -37,7 +38,7 @@ _LEAST_GAP = 1e-100
 LinkageDissimilarity = Annotated[Literal["gower", "euclidean"], OneOf(("gower", "euclidean"))]
 
 
-@measure("share of right links by distance", direction="lower", limits=(0, 1), pairs=True)
+@risk("share of right links by distance", pairs=True)
 def distance_linkage(
     original: Table,
     masked: Table,
@@ -149,19 +150,12 @@ class _Sides:
 
     def records(self, persons: Integers) -> MixedRecords:
         """The groups of records, then some persons, on the scale of the original."""
-        from shoal.kernels.space.mixed_records import mixed_records
-
         values, codes = (
             [np.concatenate([column.records, column.persons[persons]]) for column in columns]
             for columns in (self.numbers, self.codes)
         )
         rows = len((values or codes)[0])
-        return mixed_records(
-            np.array(values, np.float64).reshape(len(values), rows).T,
-            np.array(codes, np.int64).reshape(len(codes), rows).T,
-            weights=self.weights,
-            squared=self.squared,
-        )
+        return mixed_rows(values, codes, rows, self.weights, squared=self.squared)
 
 
 def _differ_clearly(released: Listed) -> bool:

@@ -28,6 +28,7 @@ from shoal.table import (
 
 if TYPE_CHECKING:
     from shoal.kernels.linkage.best_scores import BestScores, Scored, Scoring
+    from shoal.kernels.space.mixed_records import MixedRecords
 
 #: At most this many persons are linked by default: ± 1 percent at a rate of 0.2.
 SAMPLE = 5_000
@@ -81,8 +82,7 @@ class Intruder:
     @property
     def there(self) -> Flags:
         """Whether each person has a record in the masked table."""
-        found: Flags = self.people[0] >= 0
-        return found
+        return self.people[0] >= 0
 
 
 def intruder_of(
@@ -205,8 +205,7 @@ class KnownCodes:
 
     def equal(self, persons: Integers, records: Integers) -> Flags:
         """Whether each person has the code of the matching group of records."""
-        same: Flags = self.persons[persons] == self.records[records]
-        return same
+        return self.persons[persons] == self.records[records]
 
 
 def known_codes(intruder: Intruder, name: str, *, coarsened: bool = True) -> KnownCodes:
@@ -256,8 +255,7 @@ class KnownNumbers:
     def equal(self, persons: Integers, records: Integers) -> Flags:
         """Whether each person has the number of the matching group of records."""
         theirs = self.after.at(self.intruder.crowds.first_rows[records])
-        same: Flags = self.persons[persons] == theirs
-        return same
+        return self.persons[persons] == theirs
 
 
 def known_numbers(intruder: Intruder, name: str) -> KnownNumbers:
@@ -342,6 +340,16 @@ def best_scores(intruder: Intruder, both: Compared, how: Scoring) -> BestScores:
     while found.advance() < len(both.sizes):
         pass  # in portions, so that ctrl-C stops it
     return found
+
+
+def mixed_rows(
+    values: Sequence[Floats], codes: Sequence[Integers], rows: int, weights: Floats, **options: Any
+) -> MixedRecords:
+    """Rows of numbers and codes, given by column, as the kernels compare them."""
+    from shoal.kernels.space.mixed_records import mixed_records
+
+    numbers = _by_column(values, np.float64, rows).T
+    return mixed_records(numbers, _by_column(codes, np.int64, rows).T, weights=weights, **options)
 
 
 def _by_column(columns: Sequence[npt.NDArray[Any]], dtype: Any, rows: int) -> npt.NDArray[Any]:

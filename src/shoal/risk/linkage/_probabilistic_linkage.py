@@ -13,10 +13,10 @@ import numpy as np
 
 from shoal.errors import InputError
 from shoal.kernels.arrays import Floats, Integers, Labels
-from shoal.measurement import Measurement, measure
+from shoal.measurement import Measurement
 from shoal.parameters import Flag, OneOf
 from shoal.randomness import SecretStream
-from shoal.risk._options import Count, Draw, Known
+from shoal.risk._options import Count, Draw, Known, risk
 from shoal.risk.linkage._intruder import (
     PUBLIC_KEY,
     SCORED_SAMPLE,
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 MOST_PERSONS = 3_000
 
 
-@measure("share of right links by agreement", direction="lower", limits=(0, 1), pairs=True)
+@risk("share of right links by agreement", pairs=True)
 def probabilistic_linkage(
     original: Table,
     masked: Table,
@@ -130,14 +130,18 @@ def probabilistic_links(
     else:
         found = best_scores(intruder, both, how)
         chances = found.alike / found.ties
-    warnings = (*about_coarser(both.coarser), *_about_learning(learned))
-    details = {"one_to_one": one_to_one, "estimate": estimate, **_details(intruder, both, learned)}
-    return Links(chances, details, warnings)
-
-
-def _details(intruder: Intruder, both: Compared, learned: Learned) -> dict[str, object]:
+    warnings = [*about_coarser(both.coarser)]
+    if learned.persons == 0:
+        warnings.append(
+            "There are too many patterns of agreement to learn from, so the weights are the "
+            "starting values."
+        )
+    elif not learned.converged:
+        warnings.append(f"The weights did not converge in {MOST_STEPS} steps of learning.")
     names = intruder.released
-    return {
+    details = {
+        "one_to_one": one_to_one,
+        "estimate": estimate,
         "m": dict(zip(names, learned.m.tolist(), strict=True)),
         "u": dict(zip(names, learned.u.tolist(), strict=True)),
         "prevalence": learned.prevalence,
@@ -147,17 +151,7 @@ def _details(intruder: Intruder, both: Compared, learned: Learned) -> dict[str, 
         "patterns": learned.patterns,
         "different_records": len(both.sizes),
     }
-
-
-def _about_learning(learned: Learned) -> tuple[str, ...]:
-    if learned.persons == 0:
-        return (
-            "There are too many patterns of agreement to learn from, so the weights are the "
-            "starting values.",
-        )
-    if not learned.converged:
-        return (f"The weights did not converge in {MOST_STEPS} steps of learning.",)
-    return ()
+    return Links(chances, details, tuple(warnings))
 
 
 def one_to_one_chances(intruder: Intruder, both: Compared, how: Scoring) -> Floats:
@@ -269,14 +263,12 @@ class Learned:
     @property
     def agreeing(self) -> Floats:
         """The weight of agreement in each column: the logarithm of a likelihood ratio."""
-        weights: Floats = np.log(self.m / self.u)
-        return weights
+        return np.log(self.m / self.u)
 
     @property
     def differing(self) -> Floats:
         """The weight of a difference in each column."""
-        weights: Floats = np.log((1 - self.m) / (1 - self.u))
-        return weights
+        return np.log((1 - self.m) / (1 - self.u))
 
 
 def learn_weights(
@@ -313,14 +305,11 @@ def learn_weights(
     def by_pair(weights: Floats, prevalence: float) -> Floats:
         share = min(max(prevalence, _HARDLY_ANY), 1 - _HARDLY_ANY)
         against = np.log((1 - share) / share) - weights
-        matches: Floats = pairs / (1 + np.exp(np.minimum(against, 700.0)))
-        return matches
+        return pairs / (1 + np.exp(np.minimum(against, 700.0)))
 
     expected = by_person if estimate == "by-person" else by_pair
-    m, u, prevalence, steps, converged = _maximised(
-        agreed, present, pairs, start, prevalence, expected
-    )
-    return Learned(m, u, prevalence, steps, converged, learned_from, len(pairs))
+    found_best = _maximised(agreed, present, pairs, start, prevalence, expected)
+    return Learned(*found_best, learned_from, len(pairs))
 
 
 def _spread(persons: int) -> Integers:

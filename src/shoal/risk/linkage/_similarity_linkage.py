@@ -7,9 +7,9 @@ from typing import Annotated, Literal
 import numpy as np
 
 from shoal.kernels.arrays import Floats
-from shoal.measurement import Measurement, measure
+from shoal.measurement import Measurement
 from shoal.parameters import Fits, OneOf, Real
-from shoal.risk._options import Count, Draw, Known
+from shoal.risk._options import Count, Draw, Known, risk
 from shoal.risk.linkage._intruder import (
     SCORED_SAMPLE,
     Intruder,
@@ -36,7 +36,7 @@ _SHARE_OR_NONE = Fits(
 )
 
 
-@measure("share of right links by similarity", direction="lower", limits=(0, 1), pairs=True)
+@risk("share of right links by similarity", pairs=True)
 def similarity_linkage(
     original: Table,
     masked: Table,
