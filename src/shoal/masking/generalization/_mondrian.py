@@ -250,7 +250,7 @@ def _shared_ends(
     """Whether at least two people of each box have its lowest value, and its highest."""
     shared = np.zeros((len(reach), 2), np.int32)
     by_persons = len(demand.conditions.persons.value) > 0
-    codes = found.records_in(place)
+    codes: npt.NDArray[Any] = found.records_in(place)
     if by_persons:
         boxes = cut.labels[cut.of_row]
     else:
