@@ -7,9 +7,9 @@ import random
 from typing import Any
 
 from shoal.masking import discover_maskers
+from shoal.masking._suppress import KeySets
 from shoal.masking.generalization._hierarchies import Hierarchies
 from shoal.masking.grouping._group_models import PrivacyModels
-from shoal.masking.suppression._key_sets import KeySets
 from shoal.models import discover_models
 from shoal.parameters import (
     ByColumn,

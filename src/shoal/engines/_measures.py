@@ -461,7 +461,7 @@ class Comparison:
         own = records.rows_of_keys(original.row_key[persons])
         intruder = Intruder(everybody, records, names, persons, own)
         how = options.get("dissimilarity", "gower")
-        links = distance_links(intruder, *intruder.people, dissimilarity=how)
+        links = distance_links(intruder, dissimilarity=how)
         found = right_links("distance_linkage", intruder, links)
         if len(persons) == self.total:
             return found

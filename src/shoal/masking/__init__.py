@@ -16,7 +16,7 @@ from shoal.masking._top_bottom_code import TopBottomCode
 from shoal.masking.dates._dates_to_year import DatesToYear
 from shoal.masking.dates._derived import in_order_of
 from shoal.masking.dates._shift_dates import ShiftDates, refuse_nameless_shifts, warn_of_shifts
-from shoal.masking.generalization._recoding import TOP, Scale
+from shoal.masking.generalization._serving import TOP, Scale
 from shoal.masking.identifiers._key_file import fingerprint_of, read_key_file, write_key_file
 from shoal.masking.identifiers._pseudonymize import Pseudonymize
 from shoal.masking.identifiers._shapes import hashed_names

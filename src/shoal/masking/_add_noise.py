@@ -12,7 +12,7 @@ from shoal.kernels.arrays import Flags, Floats
 from shoal.masking._base import NumericMasker, StepLog
 from shoal.parameters import ColumnNames, Real, Secret
 from shoal.randomness import SecretStream
-from shoal.table import Numbers, Table
+from shoal.table import Numbers, Table, ends_of_members
 
 
 @dataclass(kw_only=True)
@@ -96,9 +96,7 @@ class AddNoise(NumericMasker):
 
 def _class_ranges(values: Floats, present: Flags, labels: npt.NDArray[Any]) -> Floats:
     """The range of the present values in the class of each record."""
-    highest = np.full(int(labels.max()) + 1, -np.inf)
-    lowest = np.full(len(highest), np.inf)
-    np.maximum.at(highest, labels[present], values[present])
-    np.minimum.at(lowest, labels[present], values[present])
+    ends = ends_of_members(labels[present], values[present], int(labels.max()) + 1)
+    lowest, highest = ends.T
     with np.errstate(invalid="ignore", over="ignore"):
         return np.where(highest >= lowest, highest - lowest, 0.0)[labels]

@@ -7,7 +7,7 @@ import json
 import numbers
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NoReturn, Self
 
@@ -70,6 +70,13 @@ class StepLog:
         if self.progress is not None:
             self.progress(label, share)
 
+    def run(self, work: Any, whole: float, label: str) -> None:
+        """Run a kernel until it has done the ``whole``, in portions, so that ctrl-C stops it."""
+        done = 0.0
+        while done < whole:
+            self.tell(label, done / whole)
+            done = work.advance()
+
 
 class Masker(Parametrized, ABC):
     """Base of every masking method: a Table in, a new Table out.
@@ -86,6 +93,8 @@ class Masker(Parametrized, ABC):
     is_random: ClassVar[bool] = False
     #: Whether it is for identifiers, which other methods never name.
     names_identifiers: ClassVar[bool] = False
+    #: The kinds of columns that it masks, if not all.
+    kinds: ClassVar[tuple[Kind, ...]]
     #: Whether the method needs only combinations with their counts, not single records.
     by_counts: bool = False
 
@@ -142,7 +151,10 @@ class Masker(Parametrized, ABC):
         self.skipped_ = dict(log.skipped)
         self.removed_columns_ = tuple(log.removed_columns)
         self.removed_ = table.records - masked.records
-        self.losing_ = _persons_losing(table, masked)
+        self.losing_ = self.removed_
+        if table.has_persons:
+            gone = ~np.isin(table.row_key, masked.row_key)
+            self.losing_ = len(np.unique(table.persons[gone]))
         self.audit_ = log.private
         self.facts_ = dict(log.public)
         if named is not None and log.skipped:
@@ -209,6 +221,24 @@ class Masker(Parametrized, ABC):
     def without_records(self) -> Masker:
         """A copy that can serve new rows but keeps nothing about any fitted record."""
         return copy.copy(self)
+
+    def check_parameters(self) -> None:
+        super().check_parameters()
+        keyed = getattr(self, "key_file", None) is not None
+        if keyed and getattr(self, "random_state", None) is not None:
+            raise ParameterError(
+                f"{type(self).__name__} takes a key_file or a random_state, not both."
+            )
+
+    def _usable(self, table: Table, columns: Sequence[str], log: StepLog) -> Iterator[str]:
+        """The columns of ``kinds`` that have a value; the others are skipped, with the reason."""
+        for name in columns:
+            if table.kind(name) not in self.kinds:
+                log.skipped[name] = f"{table.kind(name)}, not {' or '.join(self.kinds)}"
+            elif not table.present(name).any():
+                log.skipped[name] = "no value present"
+            else:
+                yield name
 
     def _stream(self, table: Table, log: StepLog) -> SecretStream:
         """The randomness of this step; its key is private.
@@ -300,14 +330,6 @@ def _spelled(value: Any) -> Any:
     return value if value is None or isinstance(value, bool) else str(value)
 
 
-def _persons_losing(table: Table, masked: Table) -> int:
-    """How many persons lost a record."""
-    if not table.has_persons:
-        return table.records - masked.records
-    gone = ~np.isin(table.row_key, masked.row_key)
-    return len(np.unique(table.persons[gone]))
-
-
 def discover_maskers() -> dict[str, type[Masker]]:
     """Every masking method by its name in plans."""
     found = concrete_subclasses("shoal.masking", Masker)  # type: ignore[type-abstract]
@@ -323,16 +345,8 @@ class NumericMasker(Masker):
     def _mask(self, table: Table, columns: Sequence[str], log: StepLog) -> Table:
         prepared = self._prepare(table, log)
         changed: dict[str, npt.NDArray[Any]] = {}
-        for name in columns:
-            kind = table.kind(name)
-            if kind not in self.kinds:
-                log.skipped[name] = f"{kind}, not {' or '.join(self.kinds)}"
-                continue
-            numbers = table.numbers(name)
-            if not numbers.present.any():
-                log.skipped[name] = "no value present"
-                continue
-            result = self._map(name, numbers, prepared)
+        for name in self._usable(table, columns, log):
+            result = self._map(name, table.numbers(name), prepared)
             if isinstance(result, str):
                 log.skipped[name] = result
             else:
@@ -356,6 +370,7 @@ class NumericMasker(Masker):
 
     def _prepare(self, table: Table, log: StepLog) -> Any:
         """What :meth:`_map` needs in addition to the column; resets the fitted facts."""
+        return table
 
     @abstractmethod
     def _map(self, name: str, numbers: Numbers, prepared: Any) -> npt.NDArray[Any] | str:

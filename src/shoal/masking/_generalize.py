@@ -29,9 +29,8 @@ from shoal.masking.generalization._demand import (
     demand_of,
 )
 from shoal.masking.generalization._hierarchies import Hierarchies, hierarchies_for
-from shoal.masking.generalization._recoding import TOP, Recoding, Scale, layers_of
 from shoal.masking.generalization._search import ALGORITHMS, problem_of, search
-from shoal.masking.generalization._serving import ServedLevels
+from shoal.masking.generalization._serving import TOP, Recoding, Scale, ServedLevels
 from shoal.masking.generalization._space import LevelSpace
 from shoal.masking.grouping._group_models import Models, PrivacyModels, models_of
 from shoal.models import PopulationModel, PrivacyModel
@@ -209,12 +208,12 @@ class Generalize(Masker):
                 f"{quoted(self.proposed_)} has none. A hierarchy proposed from the data would make "
                 "the levels depend on the data."
             )
-        found = search(self, everyone, columns, chosen, demand, log)
-        self._keep_facts(table, found, chosen)
+        found = search(self, problem_of(self, everyone, columns, chosen, demand, log))
+        self._keep_facts(table, found)
         _warn_if_not_proved(found)
         log.public |= self._public(found)
         if found.minimal is not None:
-            log.private["minimality"] = found.minimal.to_dict()
+            log.private["minimality"] = found.minimal
         self._whole = {*columns} >= {*table.roles.quasi_identifiers}
         masked = self._recoded(table, columns, found)
         as_stars = self.suppressed == "kept" and found.suppressed.any()
@@ -245,13 +244,9 @@ class Generalize(Masker):
             if table.kind(name) == "float":
                 table.numbers(name)  # refuses infinite values: they have no middle and no width
         models, self._crowd = crowd_of(models_of(self.models), self.k, table, columns)
+        suppresses = self.suppression_limit > 0
         demand = demand_of(
-            self._crowd,
-            models,
-            table,
-            columns,
-            suppresses=self.suppression_limit > 0,
-            whole=self.whole,
+            self._crowd, models, table, columns, suppresses=suppresses, whole=self.whole
         )
         everyone = table
         if demand.population is not None:
@@ -289,18 +284,15 @@ class Generalize(Masker):
             return replace(before, state="generalized", smallest=self._crowd)
         return OTHER
 
-    def _keep_facts(
-        self, table: Table, found: Recoding, hierarchies: Mapping[str, Hierarchy]
-    ) -> None:
+    def _keep_facts(self, table: Table, found: Recoding) -> None:
         self.levels_ = dict(found.levels)
         self.loss_ = found.loss
         self.suppressed_ = table.records_at(found.suppressed)
         self.optimal_ = found.optimal
         self.lattice_ = dict(found.lattice)
-        served = found.served
-        if isinstance(served, ServedLevels) and self.suppressed == "kept":
-            served = replace(served, as_text=self.suppressed_ > 0)
-        self._served, self._hierarchies = served, dict(hierarchies)
+        self._served = found.served
+        if isinstance(found.served, ServedLevels) and self.suppressed == "kept":
+            self._served = replace(found.served, as_text=self.suppressed_ > 0)
 
     def _public(self, found: Recoding) -> dict[str, Any]:
         """What the public may know of the search; not how many records fail elsewhere."""
@@ -312,7 +304,7 @@ class Generalize(Masker):
         if self.levels_:
             facts["levels"] = self.levels_
         if found.lattice:
-            facts["lattice"] = layers_of(found)
+            facts["lattice"] = _layers_of(found)
         return facts
 
     def _recoded(self, table: Table, columns: Sequence[str], found: Recoding) -> Table:
@@ -334,13 +326,35 @@ class Generalize(Masker):
         return tuple(name for name in self.touched_ if name in self._served.columns)
 
     def _serve(self, table: Table) -> Table:
-        return self._served.apply(table, self._hierarchies)
+        return self._served.apply(table)
 
     def _cover(self, table: Table) -> Table:
-        return self._served.cover(table, self._hierarchies)
+        return self._served.cover(table)
 
     def scales(self, table: Table) -> dict[str, Scale]:
-        return self._served.scales(table, self._hierarchies)
+        return self._served.scales(table)
+
+
+def _layers_of(found: Recoding) -> dict[str, Any]:
+    """The explored lattice by the sum of levels: all, too fine and safe combinations."""
+    heights = [int(levels) for levels in found.lattice["heights"]]
+    totals = np.ones(1)
+    for highest in heights:
+        totals = np.convolve(totals, np.ones(highest + 1))
+    nodes = found.lattice["nodes"]
+    sums = nodes["levels"].reshape(len(nodes), -1).sum(axis=1)
+    fine = np.bincount(sums[~nodes["feasible"]], minlength=len(totals))
+    safe = np.bincount(sums[nodes["feasible"]], minlength=len(totals))
+    return {
+        "layers": [
+            [height, int(total), int(fine[height]), int(safe[height])]
+            for height, total in enumerate(totals)
+        ],
+        "chosen": sum(found.levels.values()),
+        "size": int(totals.sum()),
+        "looked_at": int(found.lattice["visited"]),
+        "proved": found.optimal,
+    }
 
 
 def _warn_if_not_proved(found: Recoding) -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 import numpy as np
 
 from shoal.masking._base import Masker, StepLog
 from shoal.parameters import ColumnNames, Real, Secret
-from shoal.table import Kind, Table
+from shoal.table import Table
 
 
 @dataclass(kw_only=True)
@@ -56,19 +56,13 @@ class Pram(Masker):
     summary = "redraws some categories at random; their expected counts do not change"
     reference = "Gouweleeuw et al. 1998"
     is_random = True
-    kinds: ClassVar[tuple[Kind, ...]] = ("text", "boolean")
+    kinds = ("text", "boolean")
 
     def _mask(self, table: Table, columns: Sequence[str], log: StepLog) -> Table:
         stream = self._stream(table, log)
         masked = table
-        for name in columns:
-            if table.kind(name) not in self.kinds:
-                log.skipped[name] = f"{table.kind(name)}, not {' or '.join(self.kinds)}"
-                continue
+        for name in self._usable(table, columns, log):
             present = np.flatnonzero(table.present(name))
-            if len(present) == 0:
-                log.skipped[name] = "no value present"
-                continue
             own = stream.derive(self.method, name)
             drawn = present[own.integers_below(np.full(len(present), len(present)))]
             redrawn = own.uniform(len(present)) >= self.keep

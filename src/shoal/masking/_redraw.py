@@ -206,5 +206,4 @@ def _nearest(places: Floats, left: Integers, safe: Integers) -> Integers:
 
     ranks = range(1, min(_NEAR, len(safe)) + 1)  # a list: one column per rank, even for one
     _, nearest = cKDTree(places[safe]).query(places[left], k=list(ranks))
-    near: Integers = safe[nearest]
-    return near
+    return safe[nearest]

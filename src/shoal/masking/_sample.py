@@ -138,8 +138,7 @@ class Sample(Masker):
         starts = np.cumsum(strata.rows) - strata.rows
         rank = np.empty(len(table), np.int64)
         rank[order] = np.arange(len(table)) - np.repeat(starts, strata.rows)
-        chosen: Flags = rank < self.quotas(table, first)[strata.labels]
-        return chosen
+        return rank < self.quotas(table, first)[strata.labels]
 
     def strata(self, roles: Roles) -> list[str]:
         """The columns whose combinations form the strata."""

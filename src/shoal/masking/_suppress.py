@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations as columns_together
+from math import comb
 from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from shoal.errors import InputError, ParameterError
+from shoal.errors import InputError, ParameterError, quoted
 from shoal.masking._base import Masker, StepLog
 from shoal.masking.generalization._demand import demand_of
 from shoal.masking.grouping._group_models import Models, PrivacyModels, models_of
-from shoal.masking.suppression._fewest import Fewest
-from shoal.masking.suppression._key_sets import KeySets, sets_of
-from shoal.models import KAnonymity, counted
+from shoal.masking.suppression._fewest import Fewest, check_k
+from shoal.models import KAnonymity
 from shoal.parameters import (
     ByColumn,
     ColumnNames,
     Condition,
+    Constraint,
     Flag,
     Integer,
     OneOf,
@@ -30,6 +32,77 @@ from shoal.table import Missing, Table
 _RULES = ("max_distinct", "min_count", "min_class_size", "where", "k")
 _FARTHEST = 1_000_000_000_000  # beyond it, sums lose single cells
 _OF_K = ("importance", "combinations", "missing", "models")
+_MOST_SETS = 1_000
+_PARTS = {"columns", "size", "k"}
+
+
+@dataclass(frozen=True)
+class KeySets(Constraint):
+    """Sets of columns: names, a number of columns, or a table with one of them and a k."""
+
+    words = (
+        "a list of sets of columns: each a list of names, a number of columns (all sets of that "
+        "size) or a table with 'columns' or 'size', and 'k'"
+    )
+
+    def accepts(self, value: Any) -> bool:
+        return isinstance(value, list) and len(value) > 0 and all(map(_is_set, value))
+
+
+def _is_set(given: Any) -> bool:
+    if isinstance(given, Mapping):
+        what = [name for name in ("columns", "size") if name in given]
+        k = given.get("k", 2)
+        return (
+            len(what) == 1
+            and _PARTS.issuperset(given)
+            and Integer(minimum=2).accepts(k)
+            and not isinstance(given[what[0]], Mapping)
+            and isinstance(given[what[0]], list) == (what == ["columns"])
+            and _is_set(given[what[0]])
+        )
+    if isinstance(given, list):
+        return (
+            bool(given)
+            and all(isinstance(one, str) for one in given)
+            and (len(set(given)) == len(given))
+        )
+    return Integer(minimum=1).accepts(given)
+
+
+def sets_of(
+    given: Sequence[Any] | None, every: Sequence[str], k: int
+) -> list[tuple[list[str], int]]:
+    """The sets of columns that must be anonymous, the largest first, with their k."""
+    if given is None:
+        return [([*every], k)]
+    found: list[tuple[list[str], int]] = []
+    for one in given:
+        asked = (
+            one if isinstance(one, Mapping) else {"size" if np.isscalar(one) else "columns": one}
+        )
+        names, own = asked.get("columns"), int(asked.get("k", k))
+        if names is None:
+            size = int(asked["size"])
+            if size > len(every):
+                raise InputError(
+                    f"'combinations' asks for sets of {size} columns, but the step has "
+                    f"{len(every)}. Ask for smaller sets."
+                )
+            if comb(len(every), size) > _MOST_SETS:
+                raise InputError(
+                    f"'combinations' asks for all {comb(len(every), size):,} sets of {size} "
+                    f"columns, and at most {_MOST_SETS:,} can be processed. Name the sets."
+                )
+            found.extend(([*each], own) for each in columns_together(every, size))
+        elif stray := [name for name in names if name not in every]:
+            raise InputError(
+                f"'combinations' names {quoted(stray)}, but the columns of this step are "
+                f"{quoted(every)}. Correct the names, or the roles."
+            )
+        else:
+            found.append(([*names], own))
+    return sorted(found, key=lambda one: (-len(one[0]), -one[1]))
 
 
 @dataclass(kw_only=True)
@@ -246,9 +319,7 @@ class Suppress(Masker):
     def _blank_rare_cells(
         self, table: Table, columns: Sequence[str], count: int, log: StepLog
     ) -> Table:
-        cells = {}
-        for name in columns:
-            cells[name] = table.crowds([name]).record_sizes < count
+        cells = {name: table.crowds([name]).record_sizes < count for name in columns}
         return self._blank(table, cells, log)
 
     @staticmethod
@@ -261,18 +332,11 @@ class Suppress(Masker):
         return table.blank({name: cells[name] for name in log.touched})
 
     def _drop_small_classes(self, table: Table, asked: KAnonymity) -> Table:
-        if asked.k > table.person_count:
-            raise InputError(
-                f"Suppress requires classes of at least {asked.k} persons, but the table has "
-                f"{counted(table)}. Lower 'min_class_size'."
-            )
-        while (short := _short(table, asked)).any():
-            # removing a record may make another class too small
+        check_k(asked.k, table, "min_class_size")
+        while True:  # removing a record may make another class too small
+            short = table.class_sizes() < asked.k
+            if asked.of == "histories":
+                short |= asked.violations(table)
+            if not short.any():
+                return table
             table = table.keep(~(table.whole(short) if self.whole else short))
-        return table
-
-
-def _short(table: Table, asked: KAnonymity) -> np.ndarray:
-    """Which records are in a class that is too small, or belong to a too rare history."""
-    short = table.class_sizes() < asked.k
-    return short if asked.of == "persons" else short | asked.violations(table)

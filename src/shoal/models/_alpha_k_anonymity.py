@@ -80,12 +80,10 @@ class AlphaKAnonymity(SensitiveModel):
         """``k``."""
         return self.k
 
-    def conditions(self, table: Table) -> tuple[Condition, ...]:
-        """One condition per sensitive column, in addition to the size."""
-        return tuple(Condition("largest_share", self.alpha, name) for name in self.columns(table))
+    def condition(self, table: Table, column: str) -> Condition:
+        return Condition("largest_share", self.alpha, column)
 
     def asks(self) -> str:
-        """What must hold in a class."""
         return (
             f"classes of at least k = {self.k} records in which no sensitive value has more "
             f"than alpha = {self.alpha} of them"

@@ -73,15 +73,10 @@ class BetaLikeness(SensitiveModel):
             levels.append(values.largest(gains))
         return np.maximum(*levels)
 
-    def conditions(self, table: Table) -> tuple[Condition, ...]:
-        """One condition per sensitive column."""
-        return tuple(
-            Condition("enhanced_likeness" if self.enhanced else "likeness", self.beta, name)
-            for name in self.columns(table)
-        )
+    def condition(self, table: Table, column: str) -> Condition:
+        return Condition("enhanced_likeness" if self.enhanced else "likeness", self.beta, column)
 
     def asks(self) -> str:
-        """What must hold in a class."""
         also = " and at most -ln of its share in the table" if self.enhanced else ""
         return (
             f"that the share of a sensitive value grows by at most beta = {self.beta} of itself"

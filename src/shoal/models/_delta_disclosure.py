@@ -66,12 +66,10 @@ class DeltaDisclosure(SensitiveModel):
         levels[found < len(values.overall)] = np.inf
         return levels
 
-    def conditions(self, table: Table) -> tuple[Condition, ...]:
-        """One condition per sensitive column."""
-        return tuple(Condition("disclosure", self.delta, name) for name in self.columns(table))
+    def condition(self, table: Table, column: str) -> Condition:
+        return Condition("disclosure", self.delta, column)
 
     def asks(self) -> str:
-        """What must hold in a class."""
         return (
             "that the logarithm of the share of every sensitive value in a class is less than "
             f"delta = {self.delta} away from that in the table"

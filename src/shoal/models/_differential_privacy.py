@@ -205,7 +205,6 @@ def delta_for_class(k: int, epsilon: float, *, sampling: float) -> float:
     Let n be the number of people with a record's values, at least k / γ - 1, where
     γ = (e^ε - 1 + β) / e^ε. The smallest δ is the largest probability, over all such n, that more
     than γ n of them are drawn.
-    than γ n of them are drawn, γ = (e^ε - 1 + β) / e^ε, where n is at least k / γ - 1.
 
     Examples
     --------

@@ -100,14 +100,10 @@ class LDiversity(SensitiveModel):
                     f"'{name}', which is {found}. Choose l of at most {found}."
                 )
 
-    def conditions(self, table: Table) -> tuple[Condition, ...]:
-        """One condition per sensitive column."""
-        return tuple(
-            Condition(self.kind, self.l, name, self.c or 0.0) for name in self.columns(table)
-        )
+    def condition(self, table: Table, column: str) -> Condition:
+        return Condition(self.kind, self.l, column, self.c or 0.0)
 
     def asks(self) -> str:
-        """What must hold in a class."""
         if self.kind == "distinct":
             return f"at least {self.l:g} different sensitive values in a class (l = {self.l})"
         if self.kind == "entropy":

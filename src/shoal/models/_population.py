@@ -189,8 +189,7 @@ class DeltaPresence(PopulationModel):
 
     def violations(self, table: Table) -> Flags:
         """Which records are in a class whose share is too large or too small."""
-        wrong: Flags = ~self.accepts(self._shares(table))
-        return wrong
+        return ~self.accepts(self._shares(table))
 
     def _shares(self, table: Table) -> Floats:
         """The largest presence in each record's class; infinite if it can never be right.
@@ -225,8 +224,7 @@ class DeltaPresence(PopulationModel):
         highest[lowest < self.delta_min - TOLERANCE] = np.inf
         if self.delta_min > TOLERANCE and not together.all():
             highest[:] = np.inf  # somebody is in no class, so certainly not in the table
-        found: Floats = highest[own]
-        return found
+        return highest[own]
 
     def conditions(self, table: Table) -> tuple[Condition, ...]:
         """The share of a group in the population lies between the bounds."""

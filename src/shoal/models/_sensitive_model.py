@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from shoal.errors import InputError
 from shoal.kernels.arrays import Flags, Floats, Integers
-from shoal.models._base import PrivacyModel
+from shoal.models._base import Condition, PrivacyModel
 from shoal.table import Classes, Table, owned_pairs
 
 #: At most this many columns are named.
@@ -117,8 +117,7 @@ class ClassValues:
         """The maximum over the pairs of each class."""
         if not len(self.starts):
             return np.zeros(0)
-        highest: Floats = np.maximum.reduceat(of_pairs, self.starts).astype(np.float64)
-        return highest
+        return np.maximum.reduceat(of_pairs, self.starts).astype(np.float64)
 
 
 class SensitiveModel(PrivacyModel):
@@ -133,7 +132,15 @@ class SensitiveModel(PrivacyModel):
 
     @abstractmethod
     def asks(self) -> str:
-        """What must hold, as a part of a sentence."""
+        """What must hold in a class, as a part of a sentence."""
+
+    @abstractmethod
+    def condition(self, table: Table, column: str) -> Condition:
+        """What the model requires of a sensitive column in each group of records."""
+
+    def conditions(self, table: Table) -> tuple[Condition, ...]:
+        """One condition for each sensitive column."""
+        return tuple(self.condition(table, name) for name in self.columns(table))
 
     def columns(self, table: Table) -> tuple[str, ...]:
         """The named column, or all sensitive columns."""

@@ -92,17 +92,9 @@ class TCloseness(SensitiveModel):
         tree = self._tree(values.table, values.column)
         return np.maximum(_tree_distances(values, tree), gain / max(1, len(tree) - 1))
 
-    def conditions(self, table: Table) -> tuple[Condition, ...]:
-        """One condition per sensitive column."""
-        return tuple(
-            Condition(
-                self.distance,
-                self.t,
-                name,
-                tree=self._tree(table, name) if self.distance == "hierarchical" else None,
-            )
-            for name in self.columns(table)
-        )
+    def condition(self, table: Table, column: str) -> Condition:
+        tree = self._tree(table, column) if self.distance == "hierarchical" else None
+        return Condition(self.distance, self.t, column, tree=tree)
 
     def _tree(self, table: Table, column: str) -> Integers:
         tree = self.hierarchy
@@ -110,7 +102,6 @@ class TCloseness(SensitiveModel):
         return tree_of(tree.codes(table, column).maps)
 
     def asks(self) -> str:
-        """What must hold in a class."""
         return (
             f"that the sensitive values of a class are at most t = {self.t} away from those of "
             "the table"
@@ -147,8 +138,7 @@ def _ordered_distances(values: ClassValues) -> Floats:
     lower = level * (middle - begin) - (prefix[middle] - prefix[begin])
     upper = prefix[end] - prefix[middle] - level * (end - middle)
     ahead = prefix[begin[values.starts]]  # before the first value of a class P is 0
-    distances: Floats = (values.total(lower + upper) + ahead) / (number - 1)
-    return distances
+    return (values.total(lower + upper) + ahead) / (number - 1)
 
 
 def _tree_distances(values: ClassValues, tree: Integers) -> Floats:

@@ -16,9 +16,9 @@ import numpy as np
 
 from shoal.errors import InputError, quoted
 from shoal.kernels.arrays import Flags, Floats, Integers, Labels
-from shoal.measurement import Measurement, measure
+from shoal.measurement import Measurement
 from shoal.risk._classes import for_records, mean_of_classes, population_sizes
-from shoal.risk._options import Missing
+from shoal.risk._options import Missing, risk
 from shoal.risk.attacks._success import one_numbering
 from shoal.table import (
     QUANTITIES,
@@ -40,7 +40,7 @@ _QUANTILES = (0.0, 0.25, 0.5, 0.75, 0.95, 1.0)
 _LABELS = 20
 
 
-@measure("highest certainty of membership", direction="lower", limits=(0, 1))
+@risk("highest certainty of membership")
 def certainty(original: Table, masked: Table, *, missing: Missing = "own") -> Measurement:
     """The largest share of a class that a sample released.
 
@@ -254,8 +254,7 @@ def _once(make: Callable[[], T], *key: object) -> T:
         return make()
     if key not in kept:
         kept[key] = make()
-    found: T = kept[key]
-    return found
+    return kept[key]
 
 
 def _counted(
@@ -427,17 +426,42 @@ def _count_learned_by_class(
 def _count_covered(
     sample: Table, whole: Table, own: Integers, changed: Sequence[str], missing: Missing
 ) -> BeforeSampling:
-    """Count the people whom the released values of a record cover."""
-    found = covered_people(whole, sample, own, missing)
-    if found is None:
+    """Count the people whom the released values of a record cover.
+
+    Of the F people in a class, f are in the sample; if classes overlap, a person's shares add up.
+    People are unplaced only because nobody knows whom a released name stands for.
+    """
+    from shoal.kernels.boxes.predicates import covered_rows, indexed, shared_out
+
+    read = [
+        _own_column(released_column(name, whole, sample), sample, own, missing)
+        for name in sample.roles.quasi_identifiers
+    ]
+    columns = [column for column in read if column is not None]
+    if len(columns) < len(read):
         raise InputError(
             f"Equal values of {quoted(changed)} became different ones, and some do not lie in the "
             "released values. The released form of the records that were left out is therefore "
             "unknown. As the original, pass the table as it was just before sampling."
         )
+    labels, runs = one_numbering(columns)
+    # people with equal values, and records with equal cells, count once
+    places = np.array([len(column.places) for column in columns])
+    values = np.stack([column.values[whole.classes.first_rows] for column in columns])
+    rows = indexed(values, places)
+    boxes = np.ascontiguousarray(labels[:, sample.classes.first_rows].T), runs
+    # a person with several records counts as a share in each: a lower bound of the people covered
+    shares = 1.0 / np.bincount(whole.persons)[whole.persons]
+    people = np.floor(covered_rows(rows, *boxes, weights_by_class(whole.classes, shares)) + 1e-9)
+    # a record that agrees with others by a wildcard may agree with more people than it covers
     records = sample.class_sizes(missing)
-    people, shares, unplaced = found
-    smallest, certainties = int(people.min()), whole.of_persons(shares)
+    people = np.maximum(sample.classes.spread(people), records.astype(np.float64))
+    shares = np.zeros(sample.classes.count)
+    shares[sample.classes.labels] = sample.classes.record_sizes / people
+    found = whole.classes.spread(shared_out(rows, *boxes, shares))
+    named = any(column.reading == "pairs" for column in columns)
+    unplaced = int(whole.of_persons(found == 0).sum()) if named else 0
+    certainties, smallest = whole.of_persons(np.minimum(found, 1.0)), int(people.min())
     return BeforeSampling(
         sample, lambda: whole, records, people, certainties, smallest, unplaced, learned=True
     )
@@ -465,46 +489,6 @@ def _filled_between(became: Labels) -> Labels:
     low, high = became[below[inside]], became[above[inside]]
     became[inside] = np.where(low == high, low, -1)
     return became
-
-
-def covered_people(
-    original: Table, masked: Table, own: Integers, missing: Missing
-) -> tuple[Floats, Floats, int] | None:
-    """For each masked record, how many people its quasi-identifiers cover.
-
-    Returns None if a record does not cover its own person. The second array holds, for each person,
-    how certain it is that they are in the sample: f of the F people in a class are in it, and if
-    classes overlap, a person's shares add up. The last number counts people who are in no class
-    only because nobody knows whom a released name stands for.
-    """
-    from shoal.kernels.boxes.predicates import covered_rows, indexed, shared_out
-
-    read = [
-        _own_column(released_column(name, original, masked), masked, own, missing)
-        for name in masked.roles.quasi_identifiers
-    ]
-    columns = [column for column in read if column is not None]
-    if len(columns) < len(read):
-        return None
-    labels, runs = one_numbering(columns)
-    # people with equal values, and records with equal cells, count once
-    places = np.array([len(column.places) for column in columns])
-    values = np.stack([column.values[original.classes.first_rows] for column in columns])
-    rows = indexed(values, places)
-    boxes = np.ascontiguousarray(labels[:, masked.classes.first_rows].T), runs
-    # a record that agrees with others by a wildcard may agree with more people than it covers
-    records = masked.class_sizes(missing).astype(np.float64)
-    # a person with several records counts as a share in each: a lower bound of the people covered
-    shares = 1.0 / np.bincount(original.persons)[original.persons]
-    weights = weights_by_class(original.classes, shares)
-    people = np.floor(covered_rows(rows, *boxes, weights) + 1e-9)
-    people = np.maximum(masked.classes.spread(people), records)
-    shares = np.zeros(masked.classes.count)
-    shares[masked.classes.labels] = masked.classes.record_sizes / people
-    certainties = original.classes.spread(shared_out(rows, *boxes, shares))
-    named = any(column.reading == "pairs" for column in columns)
-    unplaced = int(original.of_persons(certainties == 0).sum()) if named else 0
-    return people, np.minimum(certainties, 1.0), unplaced
 
 
 def _own_column(

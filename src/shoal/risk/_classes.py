@@ -11,9 +11,9 @@ import numpy.typing as npt
 
 from shoal.errors import InputError
 from shoal.kernels.arrays import Flags, Floats, Integers
-from shoal.measurement import Measurement, measure
+from shoal.measurement import Measurement
 from shoal.parameters import checked
-from shoal.risk._options import Fraction, Missing, Population, Share
+from shoal.risk._options import Fraction, Missing, Population, Share, risk
 from shoal.table import Table, exact_total, owned_pairs
 
 
@@ -44,15 +44,12 @@ def for_records(table: Table, values: npt.NDArray[Any]) -> Any:
 
 
 def mean_of_classes(table: Table, values: Floats) -> float:
-    """The mean over persons of a value of each class, unrounded: 2/5 meets a limit of 0.4."""
-    return sum_of_classes(table, values) / table.person_count
-
-
-def sum_of_classes(table: Table, values: Floats) -> float:
-    """The sum over persons of a value of each class, rounded once."""
+    """The mean over persons of a value of each class, of an exact sum: 2/5 meets a limit of 0.4."""
     if table.has_persons:
-        return exact_total(table.of_persons(table.classes.spread(values)))
-    return exact_total(values, table.classes.rows)
+        total = exact_total(table.of_persons(table.classes.spread(values)))
+    else:
+        total = exact_total(values, table.classes.rows)
+    return total / table.person_count
 
 
 def _share_of(name: str, table: Table, marked: Flags, **details: Any) -> Measurement:
@@ -80,7 +77,7 @@ def one_value_for_all(
     return certain
 
 
-@measure("highest prosecutor risk", direction="lower", limits=(0, 1), by_counts=True)
+@risk("highest prosecutor risk", by_counts=True)
 def prosecutor_risk(table: Table, *, missing: Missing = "own") -> Measurement:
     """The risk of the most exposed record if the intruder knows that the person is in the table.
 
@@ -112,7 +109,7 @@ def prosecutor_risk(table: Table, *, missing: Missing = "own") -> Measurement:
     return Measurement("prosecutor_risk", float(risks.max()), per_record=each)
 
 
-@measure("marketer risk", direction="lower", limits=(0, 1), by_counts=True)
+@risk("marketer risk", by_counts=True)
 def marketer_risk(
     table: Table,
     *,
@@ -160,7 +157,7 @@ def marketer_risk(
     return Measurement("marketer_risk", mean_of_classes(table, risks), per_record=each)
 
 
-@measure("highest journalist risk", direction="lower", limits=(0, 1), by_counts=True)
+@risk("highest journalist risk", by_counts=True)
 def journalist_risk(
     table: Table,
     *,
@@ -213,7 +210,7 @@ def journalist_risk(
     )
 
 
-@measure("share of records at risk", direction="lower", limits=(0, 1), by_counts=True)
+@risk("share of records at risk", by_counts=True)
 def records_at_risk(
     table: Table, *, threshold: Share = 0.2, missing: Missing = "own"
 ) -> Measurement:
@@ -248,7 +245,7 @@ def records_at_risk(
     return _share_of("records_at_risk", table, above, threshold=threshold)
 
 
-@measure("share of unique records", direction="lower", limits=(0, 1), by_counts=True)
+@risk("share of unique records", by_counts=True)
 def uniqueness(table: Table, *, missing: Missing = "own") -> Measurement:
     """The share of records that share their quasi-identifiers with nobody in the table.
 

@@ -1,12 +1,17 @@
-"""The options that risk measures share, each declared with what it accepts."""
+"""How a risk is declared, and the options that risk measures share, each with what it accepts."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Annotated, Any, Literal
 
 from shoal import table
+from shoal.measurement import measure
 from shoal.parameters import Fits, Integer, OneColumn, OneOf, Real
+
+#: Declares a function as a measure of risk: a share or a chance, the lower the better.
+risk = partial(measure, direction="lower", limits=(0, 1))
 
 KNOWN_WORDS = ("quasi-identifiers", "left-in-place", "informed", "everything")
 ESTIMATORS = ("dankar", "pitman", "zayatz", "snb")
@@ -15,10 +20,6 @@ ESTIMATORS = ("dankar", "pitman", "zayatz", "snb")
 def _are_names(value: Any) -> bool:
     listed = isinstance(value, (list, tuple)) and len(value) > 0
     return listed and all(isinstance(name, str) for name in value)
-
-
-def _is_known(value: Any) -> bool:
-    return OneOf(KNOWN_WORDS).accepts(value) or _are_names(value)
 
 
 def _is_learner(value: Any) -> bool:
@@ -31,7 +32,10 @@ def _is_table(value: Any) -> bool:
     return isinstance(value, table.Table)
 
 
-_KNOWN = Fits(f"a list of column names, or {OneOf(KNOWN_WORDS).describe()}", _is_known)
+_KNOWN = Fits(
+    f"a list of column names, or {OneOf(KNOWN_WORDS).describe()}",
+    lambda value: OneOf(KNOWN_WORDS).accepts(value) or _are_names(value),
+)
 _LEARNER = Fits(
     "'random-forest' or an instance of a scikit-learn classifier or regressor",
     _is_learner,

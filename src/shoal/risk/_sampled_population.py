@@ -8,16 +8,24 @@ import numpy as np
 
 from shoal.errors import InputError
 from shoal.kernels.arrays import Floats, Integers
-from shoal.measurement import Measurement, measure
+from shoal.measurement import Measurement
 from shoal.risk._classes import class_sizes, population_sizes, uniqueness
-from shoal.risk._options import ESTIMATORS, ColumnName, Estimator, Fraction, Missing, Population
+from shoal.risk._options import (
+    ESTIMATORS,
+    ColumnName,
+    Estimator,
+    Fraction,
+    Missing,
+    Population,
+    risk,
+)
 from shoal.table import Roles, Table
 
 #: From this class size on, this many terms of the series leave out less than 1e-20 of it.
 _LARGE, _TERMS = 30, 60
 
 
-@measure("expected share of records found", direction="lower", limits=(0, 1), by_counts=True)
+@risk("expected share of records found", by_counts=True)
 def individual_risk(
     table: Table, *, sampling_fraction: Fraction = None, missing: Missing = "own"
 ) -> Measurement:
@@ -60,10 +68,8 @@ def individual_risk(
     return _global("individual_risk", table, risks, {})
 
 
-@measure(
+@risk(
     "expected share of records in households that are found",
-    direction="lower",
-    limits=(0, 1),
     on_request="pass the column that identifies households as its option 'household'",
 )
 def household_risk(
@@ -188,7 +194,7 @@ def _global(name: str, table: Table, risks: Floats, details: dict[str, int]) -> 
     )
 
 
-@measure("share of people unique in the population", direction="lower", limits=(0, 1))
+@risk("share of people unique in the population")
 def population_uniqueness(
     table: Table,
     *,
@@ -248,7 +254,7 @@ def population_uniqueness(
 
     in_sample = uniqueness(table, missing=missing).value
     if population is not None:
-        return _counted(table, population, sampling_fraction, missing)
+        return _counted(table, population, in_sample, sampling_fraction, missing)
     fraction = _fraction(table, sampling_fraction)
     sizes = table.classes.sizes
     shares = {name: estimated_share(sizes, fraction, name) for name in ESTIMATORS}
@@ -281,7 +287,7 @@ def population_uniqueness(
 
 
 def _counted(
-    table: Table, population: Table, sampling_fraction: Fraction, missing: Missing
+    table: Table, population: Table, in_sample: float, sampling_fraction: Fraction, missing: Missing
 ) -> Measurement:
     population_sizes(
         table, missing=missing, population=population, sampling_fraction=sampling_fraction
@@ -293,7 +299,7 @@ def _counted(
         uniqueness(people, missing=missing).value,
         details={
             "sampling_fraction": table.person_count / people.person_count,
-            "sample_uniqueness": uniqueness(table, missing=missing).value,
+            "sample_uniqueness": in_sample,
         },
     )
 

@@ -9,11 +9,11 @@ import numpy as np
 
 from shoal.errors import InputError
 from shoal.kernels.arrays import Flags, Floats, Integers
-from shoal.measurement import Measurement, measure
+from shoal.measurement import Measurement
 from shoal.parameters import Tree
 from shoal.risk._classes import check_records, one_value_for_all
-from shoal.risk._options import Closeness, ColumnName, Count, Missing
-from shoal.table import QUANTITIES, Hierarchy, Roles, Table, owned_pairs
+from shoal.risk._options import Closeness, ColumnName, Count, Missing, risk
+from shoal.table import QUANTITIES, Hierarchy, Table, owned_pairs
 
 #: Sums of shares have rounding errors: a distance must exceed its bound by more than this.
 _ROUNDING = 1e-9
@@ -21,13 +21,7 @@ _ROUNDING = 1e-9
 _MOST_WORK = 20_000_000
 
 
-@measure(
-    "share of records whose sensitive value is certain",
-    direction="lower",
-    limits=(0, 1),
-    sensitive=True,
-    by_counts=True,
-)
+@risk("share of records whose sensitive value is certain", sensitive=True, by_counts=True)
 def homogeneity(
     table: Table, *, column: ColumnName = None, missing: Missing = "own"
 ) -> Measurement:
@@ -60,32 +54,14 @@ def homogeneity(
     >>> homogeneity(Table(frame, Roles(quasi_identifiers=["age"], sensitive=["ill"]))).value
     0.5
     """
-    names = _sensitive(table, column, "Homogeneity")
-    sizes = table.class_sizes(missing)
-    certain = {}
-    for name in names:
-        codes = table.codes(name)
-        if table.has_persons:
-            certain[name] = _shared_by_all(table, codes.codes.astype(np.int64), name, missing)
-            continue
-        if missing == "own":
-            values = table.group([*table.roles.quasi_identifiers, name])
-            certain[name] = values.record_sizes == sizes
-            continue
-        # as text, so that a missing sensitive value is not a wildcard
-        as_text = table.with_labels(name, [str(code) for code in range(codes.count)], codes.codes)
-        roles = Roles(quasi_identifiers=(*table.roles.quasi_identifiers, name))
-        certain[name] = as_text.with_roles(roles, released=True).class_sizes(missing) == sizes
+    certain = {
+        name: _shared_by_all(table, table.codes(name).codes.astype(np.int64), name, missing)
+        for name in _sensitive(table, column, "Homogeneity")
+    }
     return _exposed("homogeneity", table, certain)
 
 
-@measure(
-    "share of records whose sensitive values are alike",
-    direction="lower",
-    limits=(0, 1),
-    sensitive=True,
-    by_counts=True,
-)
+@risk("share of records whose sensitive values are alike", sensitive=True, by_counts=True)
 def similarity(
     table: Table,
     *,
@@ -141,33 +117,19 @@ def similarity(
         )
     alike = {}
     for name in names:
-        ordered = hierarchy is None and table.kind(name) in QUANTITIES
+        values = table.codes(name).codes
+        if hierarchy is None and table.kind(name) in QUANTITIES:
+            places = table.codes(name).positions[values]
+            alike[name] = _within_reach(table, places, closeness + _ROUNDING, missing)
+            continue
         if hierarchy is not None:
-            places = _nodes(table, name, hierarchy, int(level))
-        elif ordered:
-            places = table.codes(name).positions
-        else:
-            places = np.arange(table.codes(name).count, dtype=np.float64) * 2
-        of_records = places[table.codes(name).codes]
-        if not table.has_persons:
-            alike[name] = table.classes.spread(
-                _spans(table, of_records, of_records, missing) <= closeness + _ROUNDING
-            )
-        elif not ordered:
-            nodes = np.unique(of_records, return_inverse=True)[1].astype(np.int64)
-            alike[name] = _shared_by_all(table, nodes, name, missing)
-        else:
-            alike[name] = _within_reach(table, of_records, closeness + _ROUNDING, missing)
+            values = _nodes(table, name, hierarchy, int(level))[values]
+        nodes = np.unique(values, return_inverse=True)[1].astype(np.int64)
+        alike[name] = _shared_by_all(table, nodes, name, missing)
     return _exposed("similarity", table, alike)
 
 
-@measure(
-    "share of records in skewed classes",
-    direction="lower",
-    limits=(0, 1),
-    sensitive=True,
-    by_counts=True,
-)
+@risk("share of records in skewed classes", sensitive=True, by_counts=True)
 def skewness(
     table: Table, *, threshold: Closeness = 0.2, column: ColumnName = None, missing: Missing = "own"
 ) -> Measurement:
@@ -249,8 +211,8 @@ def _exposed(name: str, table: Table, marks: Mapping[str, Flags], **details: Any
     )
 
 
-def _nodes(table: Table, column: str, hierarchy: Any, level: int) -> Floats:
-    """The number of the node above each value; different nodes are far apart."""
+def _nodes(table: Table, column: str, hierarchy: Any, level: int) -> Integers:
+    """The number of the node above each value."""
     tree = Hierarchy.from_plan(hierarchy) if isinstance(hierarchy, str) else hierarchy
     coded = tree.codes(table, column)
     if level > coded.levels - 2:
@@ -259,7 +221,7 @@ def _nodes(table: Table, column: str, hierarchy: Any, level: int) -> Floats:
             f"hierarchy has {coded.levels} levels. Level 0 holds the values themselves, and the "
             f"last level, {coded.levels - 1}, has a single node."
         )
-    return coded.maps[level].astype(np.float64) * 2
+    return coded.maps[level]
 
 
 def _spans(table: Table, lows: Floats, highs: Floats, missing: Missing) -> Floats:
@@ -278,6 +240,9 @@ def _shared_by_all(table: Table, values: Integers, column: str, missing: Missing
     """
     classes, agreement = table.classes, table.agreement(missing)
     count = int(values.max()) + 1
+    if not table.has_persons:
+        places = values.astype(np.float64)
+        return classes.spread(_spans(table, places, places, missing) == 0)
     if agreement.by_equality:
         return classes.spread(one_value_for_all(classes.labels, values, table.persons))
     _check_work(classes.count, count, column, "Homogeneity")
@@ -296,12 +261,11 @@ def _within_reach(table: Table, places: Floats, reach: float, missing: Missing) 
     With wildcards, the stretch only needs to meet the span of each person's places over all
     records. This errs on the high side.
     """
-    classes = table.classes
-    if not table.agreement(missing).by_equality:
-        high, low = (
-            table.of_persons(places)[table.persons],
-            -table.of_persons(-places)[table.persons],
-        )
+    classes, high, low = table.classes, places, places
+    if not (table.has_persons and table.agreement(missing).by_equality):
+        if table.has_persons:
+            high = table.of_persons(places)[table.persons]
+            low = -table.of_persons(-places)[table.persons]
         return classes.spread(_spans(table, high, low, missing) <= reach)
     labels = classes.labels.astype(np.int64)
     order = np.lexsort((table.persons, places, labels))

@@ -11,10 +11,10 @@ import numpy as np
 
 from shoal.errors import InputError
 from shoal.kernels.arrays import Floats, Integers
-from shoal.measurement import Measurement, measure
+from shoal.measurement import Measurement
 from shoal.parameters import Real, checked
 from shoal.risk._classes import check_records, for_records, mean_of_classes
-from shoal.risk._options import Count, Fraction, Missing
+from shoal.risk._options import Count, Fraction, Missing, risk
 from shoal.table import Classes, Table, exact_total
 
 if TYPE_CHECKING:
@@ -57,8 +57,7 @@ class SpecialUniques:
     @property
     def contributions(self) -> Floats:
         """How much of each record's score comes from sets that contain each column."""
-        spread: Floats = self.by_class.contributions[self.classes.labels]
-        return spread
+        return self.by_class.contributions[self.classes.labels]
 
     def column_shares(self) -> dict[str, float]:
         """The share of all records' scores that comes from sets that contain each column."""
@@ -121,13 +120,7 @@ def special_uniques(table: Table, *, size: Count = 3, missing: Missing = "own") 
             "or declare fewer quasi-identifiers."
         )
     found = _minimal_uniques(table, largest, wildcard=gaps)
-    return SpecialUniques(
-        names,
-        found.found[1:],
-        classes,
-        found,
-        missing,
-    )
+    return SpecialUniques(names, found.found[1:], classes, found, missing)
 
 
 def _minimal_uniques(table: Table, size: int, *, wildcard: bool) -> MinimalUniques:
@@ -151,7 +144,7 @@ def _minimal_uniques(table: Table, size: int, *, wildcard: bool) -> MinimalUniqu
     return minimal_uniques(codes, single, size, weights, owners.astype(np.int32))
 
 
-@measure("share of records unique on few columns", direction="lower", limits=(0, 1), by_counts=True)
+@risk("share of records unique on few columns", by_counts=True)
 def suda(
     table: Table, *, size: Count = 3, sampling_fraction: Fraction = None, missing: Missing = "own"
 ) -> Measurement:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from shoal.errors import InputError
-from shoal.measurement import Measurement, measure
+from shoal.measurement import Measurement
+from shoal.risk._options import risk
 from shoal.risk.linkage._right_links import about_renamed
 from shoal.table import Table
 
 
-@measure("share of records left unmasked", direction="lower", limits=(0, 1), pairs=True)
+@risk("share of records left unmasked", pairs=True)
 def unchanged_records(original: Table, masked: Table) -> Measurement:
     """The share of released records with no changed quasi-identifier.
 

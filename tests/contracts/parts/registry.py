@@ -25,9 +25,9 @@ from shoal import Hierarchy, Roles, Table
 from shoal.errors import ShoalWarning
 from shoal.kernels.lattice.loss_names import OF_CLASSES
 from shoal.masking import Masker, discover_maskers
+from shoal.masking._suppress import KeySets
 from shoal.masking.generalization._hierarchies import Hierarchies
 from shoal.masking.grouping._group_models import PrivacyModels
-from shoal.masking.suppression._key_sets import KeySets
 from shoal.models import KAnonymity, LDiversity, PrivacyModel
 from shoal.parameters import (
     ByColumn,

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import polars as pl
 import pytest
 
 from shoal import Table
 from shoal.errors import InputError
 from shoal.risk import singling_out
-from shoal.risk.attacks._success import Rate, attack_measurement, check_tables, risk_above
+from shoal.risk.attacks._success import Attack, Rate, Rates, risk_above
 
 
 def test_the_risk_is_what_the_baseline_leaves():
@@ -74,30 +75,29 @@ def test_it_stays_between_0_and_1(share, baseline, trials):
 
 
 def test_the_higher_baseline_counts_and_is_named():
-    attack, blind = Rate(0.5, 100), Rate(0.1, 100)
-    found = attack_measurement("x", attack, blind=blind, control=Rate(0.4, 100), details={})
+    table = Table(pl.DataFrame({"x": [1]}))
+    attack, rate, blind = Attack("x", table, table, None), Rate(0.5, 100), Rate(0.1, 100)
+    found = attack.measurement(Rates(rate, blind, Rate(0.4, 100)), {})
     assert found.value == pytest.approx(1 / 6)
     assert found.details["control"] == 0.4
     assert found.baseline == 0.0
     assert any("not in the table" in said for said in found.warnings) == (found.interval[0] == 0)
-    found = attack_measurement("x", attack, blind=blind, control=Rate(0.05, 100), details={})
+    found = attack.measurement(Rates(rate, blind, Rate(0.05, 100)), {})
     assert found.value == pytest.approx(4 / 9)
     assert found.warnings == ()
-    found = attack_measurement("x", attack, blind=Rate(0.5, 100), control=None, details={})
+    found = attack.measurement(Rates(rate, Rate(0.5, 100)), {})
     assert found.value == 0.0
     assert "'control'" in found.warnings[0]
     assert "no better than blind guessing" in found.warnings[1]
 
 
 def test_control_persons_were_not_in_the_table():
-    import polars as pl
-
     table = Table(pl.DataFrame({"x": range(6)}))
     half = np.arange(6) < 3
-    check_tables(table.keep(half), table.keep(half), table.keep(~half))
+    Attack("x", table.keep(half), table.keep(half), table.keep(~half))
     with pytest.raises(InputError, match="in the original"):
-        check_tables(table.keep(half), table.keep(half), table)
+        Attack("x", table.keep(half), table.keep(half), table)
     with pytest.raises(InputError, match="no persons"):
-        check_tables(table, table, Table(pl.DataFrame({"x": []})))
+        Attack("x", table, table, Table(pl.DataFrame({"x": []})))
     with pytest.raises(InputError, match="Got something of type DataFrame"):
         singling_out(table, table, known=["x"], control=table.frame)

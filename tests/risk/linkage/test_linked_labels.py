@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 import pytest
@@ -35,7 +37,8 @@ def tables():
 
 
 def label_chances(intruder, person_labels, record_labels, linkage="distance", **options):
-    return _LINKAGES[linkage](intruder, person_labels, record_labels, **options).chances
+    secrets = replace(intruder, secrets=(person_labels, record_labels))
+    return _LINKAGES[linkage](secrets, **options).chances
 
 
 def whom(tables, sample=1000):

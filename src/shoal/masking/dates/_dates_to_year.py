@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Final
+from typing import Annotated
 
 import numpy as np
 
 from shoal.masking._base import Masker, StepLog
 from shoal.parameters import ColumnNames, Integer
 from shoal.table import Domain, Hierarchy, Meaning, Table, interval_meanings, interval_text
-
-_DATES: Final = ("date", "datetime")
 
 
 @dataclass(kw_only=True)
@@ -51,17 +49,11 @@ class DatesToYear(Masker):
     method = "dates_to_year"
     summary = "keeps the year of dates, and nothing finer"
     reference = "45 CFR 164.514(b)(2)"
-    kinds = _DATES
+    kinds = ("date", "datetime")
     by_counts = True
 
     def _mask(self, table: Table, columns: Sequence[str], log: StepLog) -> Table:
-        for name in columns:
-            if table.kind(name) not in self.kinds:
-                log.skipped[name] = f"{table.kind(name)}, not date or datetime"
-            elif not table.present(name).any():
-                log.skipped[name] = "no value present"
-            else:
-                log.touched.append(name)
+        log.touched.extend(self._usable(table, columns, log))
         return self._to_years(table, log.touched)
 
     def _serve(self, table: Table) -> Table:

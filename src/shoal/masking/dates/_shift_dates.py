@@ -10,21 +10,15 @@ from typing import Annotated, Final
 
 import numpy as np
 
-from shoal.errors import (
-    DisclosureWarning,
-    InputError,
-    ParameterError,
-    UnprotectedColumnWarning,
-    quoted,
-)
+from shoal.errors import DisclosureWarning, InputError, UnprotectedColumnWarning, quoted
 from shoal.kernels.arrays import Integers
 from shoal.masking._base import Masker, StepLog
 from shoal.masking.dates._derived import derived_columns
-from shoal.masking.identifiers._key_file import KeyFile, fingerprint_of, read_key_file
+from shoal.masking.identifiers._key_file import KeyFile, stream_of_file
 from shoal.masking.identifiers._shapes import hashed_names, plain_texts
 from shoal.parameters import ColumnNames, Flag, Integer, Secret
 from shoal.randomness import SecretStream
-from shoal.table import DAYS_OF_CALENDAR, Roles, Table
+from shoal.table import DAYS_OF_CALENDAR, Roles, Table, ends_of_members
 
 _DATES: Final = ("date", "datetime")
 #: From 9999-01-01 on: no date of a person, but what some systems write for none.
@@ -113,11 +107,6 @@ class ShiftDates(Masker):
     is_random = True
     kinds = _DATES
 
-    def check_parameters(self) -> None:
-        super().check_parameters()
-        if self.key_file is not None and self.random_state is not None:
-            raise ParameterError("ShiftDates takes a key_file or a random_state, not both.")
-
     @property
     def needs_columns(self) -> bool:
         """Without names it takes every date, whatever its role."""
@@ -183,10 +172,7 @@ class ShiftDates(Masker):
         unit, stream = table.roles.unit_columns, log.stream
         if self.key_file is not None:
             refuse_nameless_shifts(unit)
-            stream = read_key_file(self.key_file)
-            log.private["key_file"] = fingerprint_of(stream)
-            log.private["randomness"] = stream.origin
-            log.public["lasting"] = True  # other releases may have the same shifts
+            stream = stream_of_file(self.key_file, log)
         assert stream is not None
         most = self.days // step
         key = bytes.fromhex(stream.derive("shifts", str(self.days), str(step)).key_hex)
@@ -232,16 +218,10 @@ class _Dates:
     """The days of some columns: of whom, and which, one after the other."""
 
     def __init__(self, table: Table, columns: Sequence[str]) -> None:
-        owners, days, ends = [], [], []
-        for name in columns:
-            ticks, per_day = table.ticks(name)
-            there = table.present(name)
-            owners.append(table.persons[there])
-            days.append(ticks[there] // per_day)
-            ends.append(_NANOSECONDS if per_day > 10**12 else None)
+        owners, days = zip(*(_days_of(table, name) for name in columns), strict=True)
         self.owners, self.days = np.concatenate(owners), np.concatenate(days)
         self.count = int(table.persons.max(initial=-1)) + 1
-        narrow = any(end is not None for end in ends)
+        narrow = any(table.ticks(name)[1] > 10**12 for name in columns)
         self.calendar = (-_NANOSECONDS, _NANOSECONDS) if narrow else DAYS_OF_CALENDAR
         if count := int(np.count_nonzero(self.days >= _NO_DATE)):
             raise InputError(
@@ -251,13 +231,9 @@ class _Dates:
 
     def room(self, days: int, step: int) -> tuple[Integers, Integers]:
         """The lowest and highest number of steps by which each person can be moved."""
-        first, last = np.full(self.count, 0), np.full(self.count, 0)
-        earliest = np.full(self.count, self.calendar[1])
-        latest = np.full(self.count, self.calendar[0])
-        np.minimum.at(earliest, self.owners, self.days)
-        np.maximum.at(latest, self.owners, self.days)
-        first = np.minimum(0, np.maximum(-days, self.calendar[0] - earliest))
-        last = np.maximum(0, np.minimum(days, self.calendar[1] - latest))
+        earliest, latest = ends_of_members(self.owners, self.days.astype(float), self.count).T
+        first = np.minimum(0, np.maximum(-days, self.calendar[0] - earliest)).astype(np.int64)
+        last = np.maximum(0, np.minimum(days, self.calendar[1] - latest)).astype(np.int64)
         return -(-first // step), last // step
 
     def meeting(self, shifts: Integers, persons: Integers) -> Integers:
@@ -272,6 +248,13 @@ class _Dates:
         found = np.zeros(self.count, np.bool_)
         found[owners[before[at] == after]] = True
         return np.flatnonzero(found)
+
+
+def _days_of(table: Table, name: str) -> tuple[Integers, Integers]:
+    """The persons who have a date in a column, and the days of these dates."""
+    ticks, per_day = table.ticks(name)
+    there = table.present(name)
+    return table.persons[there], ticks[there] // per_day
 
 
 def _released(table: Table) -> list[str]:
@@ -335,10 +318,8 @@ def warn_of_shifts(table: Table, shifted: Sequence[str], days: int) -> None:
 
 def _most_shared(table: Table, name: str) -> int:
     """How many persons have the most frequent date, where that is a large part of them; else 0."""
-    ticks, per_day = table.ticks(name)
-    there = table.present(name)
-    days = ticks[there] // per_day
-    owned = np.sort(table.persons[there] * _SPAN + days - days.min(initial=0))
+    owners, days = _days_of(table, name)
+    owned = np.sort(owners * _SPAN + days - days.min(initial=0))
     once = owned[np.append(True, owned[1:] != owned[:-1])] if len(owned) else owned
     most = int(np.bincount(once % _SPAN).max(initial=0))
     persons = np.count_nonzero(np.diff(once // _SPAN)) + 1
@@ -347,14 +328,10 @@ def _most_shared(table: Table, name: str) -> int:
 
 def _nearly_found(table: Table, name: str, days: int) -> int:
     """How many persons few of the shifts keep within the first and the last date of a column."""
-    ticks, per_day = table.ticks(name)
-    there = table.present(name)
-    when, owners = ticks[there] // per_day, table.persons[there]
-    first = np.full(table.person_count, when.max(initial=0))
-    last = np.full(table.person_count, when.min(initial=0))
-    np.minimum.at(first, owners, when)
-    np.maximum.at(last, owners, when)
-    left = np.ptp(when) - (last - first)[np.unique(owners)]
+    owners, when = _days_of(table, name)
+    first, last = ends_of_members(owners, when.astype(float), table.person_count).T
+    owners = np.unique(owners)
+    left = np.ptp(when) - (last[owners] - first[owners])
     few, some = (int(np.count_nonzero(left < part * 2 * days)) for part in (_FOUND, _NARROWED))
     return some if some >= _PART * len(left) else few
 

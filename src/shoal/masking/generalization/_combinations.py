@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,7 @@ import numpy.typing as npt
 from shoal.kernels.arrays import Flags, Floats, Integers, Labels
 from shoal.masking._base import StepLog
 from shoal.masking.generalization._demand import Demand
-from shoal.table import Codes, HierarchyCodes, Table
+from shoal.table import Codes, Hierarchy, HierarchyCodes, Table
 
 if TYPE_CHECKING:
     from shoal.kernels.lattice.roll_up import Base
@@ -95,7 +95,9 @@ class Problem:
     ``weights`` are what the loss in each column counts, 1 on average.
     """
 
+    table: Table  # with the people of a population, if there is one
     names: Sequence[str]
+    hierarchies: Mapping[str, Hierarchy]
     found: Combinations
     coded: Mapping[str, HierarchyCodes]
     weights: Floats
@@ -125,19 +127,6 @@ class Problem:
         if len(self.demand.secrets):
             pairs = self.units
         return Base(found.codes, counts, people, pairs.combination, pairs.secrets, pairs.counts)
-
-    def run(self, work: Lattice, label: str) -> None:
-        """Run a kernel to its end, portion by portion, so that ctrl-C stops it."""
-        done = 0.0
-        while done < 1.0:
-            self.log.tell(label, done)
-            done = work.advance()
-
-
-class Lattice(Protocol):
-    """A kernel that reports which share of its work is done."""
-
-    def advance(self) -> float: ...
 
 
 def joint_labels(columns: Iterable[npt.NDArray[Any]], rows: int) -> tuple[npt.NDArray[Any], int]:

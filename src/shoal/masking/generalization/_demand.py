@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from shoal.errors import InputError, ParameterError, RequirementNotMet, UnreachableLevel, quoted
 from shoal.kernels.arrays import Integers, Labels
-from shoal.masking.grouping._group_models import models_of
+from shoal.masking.grouping._group_models import masked_and_asked, models_of
 from shoal.models import (
     DifferentialPrivacy,
     KAnonymity,
@@ -136,9 +136,7 @@ def demand_of(
 ) -> Demand:
     """The models in the form a search needs; refused if one class of all records fails them."""
     given = models_of(models)
-    asked = {condition.column for model in given for condition in model.conditions(table)}
-    both = [name for name in columns if name in asked]
-    if both:
+    if both := masked_and_asked(models, table, columns):
         raise InputError(
             f"The models protect {quoted(both)}, which is also to be generalized. A column cannot "
             "be both generalized and protected. Leave it out of the columns or of the models."

@@ -11,15 +11,16 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import RequirementNotMet
-from shoal.kernels.arrays import Flags, Integers
+from shoal.kernels.arrays import Flags, Integers, Labels
 from shoal.masking.generalization._combinations import Problem, distinct_rows, joint_labels
-from shoal.masking.generalization._recoding import (
+from shoal.masking.generalization._serving import (
     Recoding,
     Relabelling,
-    minimal_levels,
-    minimal_nodes,
+    ServedLevels,
+    Spans,
+    boxed,
 )
-from shoal.masking.generalization._serving import ServedLevels, Spans, boxed
+from shoal.table import HierarchyCodes, ends_of_members
 
 if TYPE_CHECKING:
     from shoal.kernels.conditions import Conditions
@@ -37,7 +38,7 @@ def full_domain(task: Problem, *, limit: float, loss: str, seconds: float) -> Re
     space = lattice_of(task, limit=limit, loss=loss)
     most = space["limit"]
     work = FullDomainSearch(**space, seconds=seconds)
-    task.run(work, "Searching the lattice")
+    task.log.run(work, 1, "Searching the lattice")
     if work.levels is None:
         raise RequirementNotMet(_closest(work, records, limit, task))
     lattice = {
@@ -120,7 +121,13 @@ def _at(task: Problem, levels: Mapping[str, int], **facts: Any) -> Recoding:
         if (level := levels[name])
     }
     gone, _ = violating(task, levels)
-    return Recoding(columns, suppressed=gone, served=ServedLevels(levels), levels=levels, **facts)
+    return Recoding(
+        columns,
+        suppressed=gone,
+        served=ServedLevels(levels, task.hierarchies),
+        levels=levels,
+        **facts,
+    )
 
 
 def violating(task: Problem, levels: Mapping[str, int]) -> tuple[Flags, bool]:
@@ -208,7 +215,7 @@ def local(task: Problem, *, seconds: float) -> Recoding:
         weights=task.weights,
         seconds=seconds,
     )
-    task.run(work, "Peeling the lattice")
+    task.log.run(work, 1, "Peeling the lattice")
     if not work.feasible:  # the demand was checked, so this is a bug
         raise RuntimeError("local recoding found no classes")
     at = work.levels
@@ -224,7 +231,7 @@ def local(task: Problem, *, seconds: float) -> Recoding:
     # one combination of each class: at the class's levels all of its combinations are equal
     first = np.empty(len(at), np.int64)
     first[classes] = tuples
-    columns, spans = {}, {}
+    stretches = {}
     boxes = np.empty(at.shape, np.int32)
     losses = np.zeros(len(boxes))
     for place, (name, tree) in enumerate(zip(task.names, trees, strict=True)):
@@ -232,12 +239,82 @@ def local(task: Problem, *, seconds: float) -> Recoding:
         nodes, boxes[:, place] = distinct_rows(np.column_stack([levels, tree.maps[levels, values]]))
         paid = (tree.leaves[levels, values] - 1) / max(1.0, tree.domain - 1)
         losses += paid * task.weights[place]
-        spans[name] = Spans.of_nodes(tree, nodes)
-        if levels.any():
-            columns[name] = Relabelling(
-                spans[name].texts, boxes[class_of_row, place], tree.meaning(levels)
-            )
+        stretches[name] = Spans.of_nodes(tree, nodes), tree.meaning(levels)
     loss = float(losses @ np.bincount(classes, counts)) / (task.found.records * len(task.names))
     codes, by_name = base.tuples[tuples], dict(zip(task.names, trees, strict=True))
     minimal = minimal_nodes(by_name, at, classes, codes, counts)
-    return boxed(columns, loss, spans, boxes, losses, class_of_row, minimal)
+    return boxed(stretches, boxes, losses, loss, class_of_row, task.hierarchies, minimal)
+
+
+# -- what choices reveal: Local recoding gives a class the lowest nodes that its members have in
+# common, so that the members of a class are never all under one child of a released node. A
+# full-domain search takes the least loss, so that with one column a level finer too many records
+# would have been in classes that fail. Anyone who reads the release and knows the hierarchies can
+# conclude both (Cohen 2022, downcoding).
+
+
+def minimal_nodes(
+    trees: Mapping[str, HierarchyCodes],
+    at: npt.NDArray[Any],
+    classes: Labels,
+    codes: Labels,
+    counts: Integers,
+) -> dict[str, Any]:
+    """For classes with their own levels: the cells whose class differs one level below.
+
+    ``classes``, ``codes`` and ``counts`` describe combinations.
+    """
+    narrowed = np.zeros(at.shape, np.bool_)
+    for place, tree in enumerate(trees.values()):
+        below = np.maximum(at[:, place] - 1, 0)
+        nodes = tree.maps[below[classes], codes[:, place]]
+        lowest, highest = ends_of_members(classes, nodes.astype(np.float64), len(at)).T
+        narrowed[:, place] = (at[:, place] > 0) & (lowest < highest)
+    columns = [name for place, name in enumerate(trees) if narrowed[:, place].any()]
+    return _minimal(columns, narrowed[classes], counts)
+
+
+def _minimal(columns: Sequence[str], narrowed: Flags, counts: Integers) -> dict[str, Any]:
+    """What an intruder can correctly conclude, from the narrowed cells, [combination, column].
+
+    ``columns`` are those known to be impossible one level finer. ``cells`` counts the released
+    cells that this narrows down, and ``records`` the records with such a cell, among ``released``
+    records with ``width`` generalized columns each.
+    """
+    return {
+        "columns": list(columns),
+        "cells": int(counts @ narrowed.sum(axis=1)),
+        "records": int(counts @ narrowed.any(axis=1)),
+        "released": int(counts.sum()),
+        "width": narrowed.shape[1],
+    }
+
+
+def minimal_levels(
+    trees: Mapping[str, HierarchyCodes],
+    levels: Mapping[str, int],
+    combinations: Labels,
+    records: Integers,
+    too_fine: Sequence[str],
+) -> dict[str, Any]:
+    """For one level per column: the columns that are too fine one level below, and their cells.
+
+    ``combinations`` are those of the released records, with columns in the order of ``trees``;
+    ``records`` counts the records of each. That some class would fail says something about a
+    particular class only if no other class could fail: if only its node has several children.
+    """
+    at_level = [tree.maps[levels[name]] for name, tree in trees.items()]
+    cells = np.column_stack(
+        [nodes[codes] for nodes, codes in zip(at_level, combinations.T, strict=True)]
+    )
+    _, labels = distinct_rows(cells)
+    narrowed = np.zeros(cells.shape, np.bool_)
+    for place, (name, tree) in enumerate(trees.items()):
+        if name not in too_fine:
+            continue
+        edges, _ = distinct_rows(np.column_stack([at_level[place], tree.maps[levels[name] - 1]]))
+        several = np.bincount(edges[:, 0]) > 1
+        could = several[cells[:, place]]
+        if len(np.unique(labels[could])) == 1:
+            narrowed[could, place] = True
+    return _minimal(too_fine, narrowed, records)

@@ -21,8 +21,15 @@ import numpy.typing as npt
 from shoal.kernels.arrays import Flags, Floats, Integers, Labels
 from shoal.masking.generalization._combinations import Combinations, Problem, distinct_rows
 from shoal.masking.generalization._demand import Demand
-from shoal.masking.generalization._recoding import TOP, Recoding, Relabelling, Scale
-from shoal.masking.generalization._serving import Spans, boxed, middles, one_over_width
+from shoal.masking.generalization._serving import (
+    TOP,
+    Recoding,
+    Scale,
+    Spans,
+    boxed,
+    middles,
+    one_over_width,
+)
 from shoal.table import (
     Codes,
     Domain,
@@ -87,8 +94,7 @@ def _published_ends(
         return ends, shown[0], shown[1]
     line = RoundEnds(column, records[: len(column.levels)])
     rows = reach[asked].astype(np.int64)
-    both = _round(line, rows, _below(line, rows), _above(line, rows))
-    for side, (points, found) in enumerate(both):
+    for side, (points, found) in enumerate(_round(line, rows)):
         numbers = line.numbers(points[found])
         if line.line.dtype.kind == "f":  # the last digits of a float may be lost
             own = line.line[rows[found, side]]
@@ -101,32 +107,26 @@ def _published_ends(
     return ends, shown[0], shown[1]
 
 
-def _below(line: RoundEnds, rows: Integers) -> Ends:
-    """Where each stretch begins: at the cut below it, or at a nearer round number."""
-    first = line.line[rows[:, 0]]
-    points, found = _cuts(line, rows[:, 2], rows[:, 3], below=True)
-    near, rounds = line.down(
-        np.where(rows[:, 6] > 0, first, line.before(first)), _least(line, rows)
-    )
-    better = rounds & (rows[:, 0] > 0) & (rows[:, 0] < rows[:, 1]) & (~found | (near > points))
+def _ends(line: RoundEnds, rows: Integers, *, up: bool) -> Ends:
+    """Where each stretch begins or ends: at the cut beside it, or at a nearer round number."""
+    side = int(up)
+    own = line.line[rows[:, side]]
+    points, found = _cuts(line, *rows[:, 2 + 2 * side : 4 + 2 * side].T, below=not up)
+    beyond = line.next(own) if up else line.before(own)
+    start, least = np.where(rows[:, 6 + side] > 0, own, beyond), _least(line, rows)
+    near, rounds = line.up(start, least) if up else line.down(start, least)
+    inner = rows[:, 1] < len(line.line) - 1 if up else rows[:, 0] > 0
+    better = rounds & inner & (rows[:, 0] < rows[:, 1])
+    better &= ~found | (near < points if up else near > points)
     return np.where(better, near, points), found | better
 
 
-def _above(line: RoundEnds, rows: Integers) -> Ends:
-    """Where each stretch ends: at the cut above it, or at a nearer round number."""
-    last = line.line[rows[:, 1]]
-    points, found = _cuts(line, rows[:, 4], rows[:, 5], below=False)
-    near, rounds = line.up(np.where(rows[:, 7] > 0, last, line.next(last)), _least(line, rows))
-    inner = (rows[:, 1] < len(line.line) - 1) & (rows[:, 0] < rows[:, 1])
-    better = rounds & inner & (~found | (near < points))
-    return np.where(better, near, points), found | better
-
-
-def _round(line: RoundEnds, rows: Integers, low: Ends, high: Ends) -> tuple[Ends, Ends]:
+def _round(line: RoundEnds, rows: Integers) -> tuple[Ends, Ends]:
     """Ends that are round for their stretch, and none where a stretch holds every value."""
-    room = _least(line, rows)
+    least = _least(line, rows)
+    low, high = (_ends(line, rows, up=up) for up in (False, True))
     points = [
-        np.where(there, line.rounder(at, room, up=up), at)
+        np.where(there, line.rounder(at, least, up=up), at)
         for (at, there), up in ((low, False), (high, True))
     ]
     all_above = ~low[1] | (points[0] <= line.line[0])
@@ -229,7 +229,7 @@ def mondrian(task: Problem, *, relaxed: bool) -> Recoding:
     ]
     cut = _cut(axes, task, relaxed)
     box_of_row = cut.labels[cut.of_row]
-    columns, spans = {}, {}
+    stretches = {}
     boxes = np.empty(cut.lows.shape, np.int32)
     losses = np.zeros(len(boxes))
     for place, (name, axis) in enumerate(zip(names, axes, strict=True)):
@@ -239,12 +239,9 @@ def mondrian(task: Problem, *, relaxed: bool) -> Recoding:
             reach = np.column_stack([reach, cut.cuts[:, place], shared])
         reach, boxes[:, place] = distinct_rows(reach)
         losses += axis.widths(reach)[boxes[:, place]] * task.weights[place] / len(names)
-        spans[name], domain = axis.spans(reach, _holders(found, place, task.demand))
-        if not spans[name].single.all():
-            stretches = boxes[:, place].astype(np.min_scalar_type(len(reach)))[box_of_row]
-            columns[name] = Relabelling(spans[name].texts, stretches, domain)
+        stretches[name] = axis.spans(reach, _holders(found, place, task.demand))
     loss = float(losses @ np.bincount(cut.labels, cut.counts, len(boxes))) / found.records
-    return boxed(columns, loss, spans, boxes, losses, box_of_row)
+    return boxed(stretches, boxes, losses, loss, box_of_row, task.hierarchies)
 
 
 def _shared_ends(
@@ -253,7 +250,7 @@ def _shared_ends(
     """Whether at least two people of each box have its lowest value, and its highest."""
     shared = np.zeros((len(reach), 2), np.int32)
     by_persons = len(demand.conditions.persons.value) > 0
-    codes = found.records_in(place)
+    codes: npt.NDArray[Any] = found.records_in(place)
     if by_persons:
         boxes = cut.labels[cut.of_row]
     else:
@@ -324,10 +321,7 @@ def _cut(axes: Sequence[Axis], task: Problem, relaxed: bool) -> _Cut:
         relaxed=relaxed,
     )
     del placed  # the kernel has a copy
-    done = 0
-    while done < len(counts):
-        task.log.tell("Cutting", done / len(counts))
-        done = work.advance()
+    task.log.run(work, len(counts), "Cutting")
     return _Cut(work.labels, work.lows, work.highs, work.cuts, counts, of_row)
 
 

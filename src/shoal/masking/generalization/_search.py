@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,10 +21,12 @@ from shoal.masking.generalization._demand import Demand
 from shoal.masking.generalization._hierarchies import fixed_levels
 from shoal.masking.generalization._lattice import at_levels, class_groups, full_domain, local
 from shoal.masking.generalization._mondrian import mondrian
-from shoal.masking.generalization._recoding import Recoding
-from shoal.masking.generalization._serving import ServedBoxes
+from shoal.masking.generalization._serving import Recoding, ServedBoxes
 from shoal.parameters import column_weights
 from shoal.table import Hierarchy, Table, owned_pairs
+
+if TYPE_CHECKING:
+    from shoal.masking._generalize import Generalize
 
 
 def coarse_enough(
@@ -115,9 +117,7 @@ def _holds_by_persons(labels: npt.NDArray[Any], count: int, demand: Demand) -> b
 _TOLERANCE = 1e-9
 
 
-def accepts_people(
-    recoding: Recoding, task: Problem, everyone: Table, hierarchies: Mapping[str, Hierarchy]
-) -> bool:
+def accepts_people(recoding: Recoding, task: Problem) -> bool:
     """Whether the boxes of a recoding satisfy the demand on the population."""
     from shoal.kernels.conditions import IN_POPULATION, PRESENCE
 
@@ -126,7 +126,7 @@ def accepts_people(
         return True
     assert isinstance(recoding.served, ServedBoxes)
     assert recoding.box_of_row is not None
-    person, of_class = recoding.served.pairs(everyone, hierarchies, found.rows)
+    person, of_class = recoding.served.pairs(task.table, found.rows)
     count, of_box = recoding.served.classes
     people = np.bincount(of_class, weights=found.population[person], minlength=count)
     records = found.sums(of_box[recoding.box_of_row], count)
@@ -149,20 +149,8 @@ _SEARCH_SECONDS = 60.0
 _REFINE_SECONDS = 0.5
 
 
-class Settings(Protocol):
-    """The parameters of Generalize that a search reads."""
-
-    algorithm: str
-    levels: Mapping[str, int] | None
-    weights: Mapping[str, float] | None
-    suppression_limit: float
-    loss: str
-    relaxed: bool
-    seconds: float | None
-
-
 def problem_of(
-    settings: Settings,
+    settings: Generalize,
     table: Table,
     names: Sequence[str],
     hierarchies: Mapping[str, Hierarchy],
@@ -174,22 +162,15 @@ def problem_of(
     coded = {name: hierarchy.codes(table, name) for name, hierarchy in hierarchies.items()}
     records = None if demand.population is None else demand.records
     found = combinations_of(table, names, records)
-    return Problem(names, found, coded, weights / weights.mean(), demand, log)
+    weights /= weights.mean()
+    return Problem(table, names, hierarchies, found, coded, weights, demand, log)
 
 
-def search(
-    settings: Settings,
-    table: Table,
-    names: Sequence[str],
-    hierarchies: Mapping[str, Hierarchy],
-    demand: Demand,
-    log: StepLog,
-) -> Recoding:
+def search(settings: Generalize, task: Problem) -> Recoding:
     """Generalize the named columns of a table so that every class satisfies the demand."""
-    task = problem_of(settings, table, names, hierarchies, demand, log)
     limit = settings.suppression_limit
     if settings.levels is not None:
-        return at_levels(task, fixed_levels(settings.levels, task.coded, names), limit=limit)
+        return at_levels(task, fixed_levels(settings.levels, task.coded, task.names), limit=limit)
     if settings.algorithm == "full-domain":
         seconds = settings.seconds or _SEARCH_SECONDS
         return full_domain(task, limit=limit, loss=settings.loss, seconds=seconds)
@@ -200,8 +181,6 @@ def search(
         return local(task, seconds=settings.seconds or _REFINE_SECONDS)
 
     def accepts(recoding: Recoding) -> bool:
-        return accepts_classes(recoding, task) and accepts_people(
-            recoding, task, table, hierarchies
-        )
+        return accepts_classes(recoding, task) and accepts_people(recoding, task)
 
     return coarse_enough(run, task, accepts)

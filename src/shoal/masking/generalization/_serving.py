@@ -1,9 +1,14 @@
-"""Map rows that come after the fit into the released domain: levels, or boxes of stretches."""
+"""A generalized table, and how later rows come into its domain: by levels, or boxes of stretches.
+
+A way to serve has the generalized ``columns``; ``apply`` maps rows into the released domain,
+``cover`` has each row once for every released class to which it may belong, and ``scales`` has the
+texts that rows can get, as numbers. It holds no record.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -11,14 +16,46 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.kernels.arrays import Flags, Floats, Integers, Labels
-from shoal.masking.generalization._recoding import (
-    TOP,
-    Minimal,
-    Recoding,
-    Relabelling,
-    Scale,
-)
-from shoal.table import Hierarchy, HierarchyCodes, Table, quantities
+from shoal.table import ROOT, Domain, Hierarchy, HierarchyCodes, Table, quantities
+
+#: The value that carries no information.
+TOP = ROOT
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Scale:
+    """The released texts of a column as numbers, for models that learn from them.
+
+    ``numbers`` has the middle of each text's interval if ``numeric``, and its rank otherwise.
+    """
+
+    texts: tuple[str | None, ...]
+    numbers: Floats
+    numeric: bool
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Relabelling:
+    """One released column: the texts, the text of each record, and the meaning if known."""
+
+    texts: list[str | None]
+    of_row: Labels
+    domain: Domain | None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Recoding:
+    """A generalized table."""
+
+    columns: Mapping[str, Relabelling]  # the changed ones; the others are released unchanged
+    loss: float
+    suppressed: Flags
+    served: ServedLevels | ServedBoxes
+    levels: Mapping[str, int] = field(default_factory=dict)  # if each column has one level
+    optimal: bool = False  # whether the search proves the optimum
+    lattice: Mapping[str, Any] = field(default_factory=dict)  # the explored part of it
+    box_of_row: Integers | None = None  # index into the served boxes, if any
+    minimal: dict[str, Any] | None = None  # what choices reveal; None if not counted
 
 
 def scale_of_level(tree: HierarchyCodes, level: int) -> Scale:
@@ -38,37 +75,38 @@ def middles(ends: Floats) -> Floats:
     return np.where(np.isfinite(middle), middle, np.nan)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class ServedLevels:
     """One level for each column; ``as_text`` also at level 0, as needed next to a kept ``*``."""
 
     levels: Mapping[str, int]
+    hierarchies: Mapping[str, Hierarchy]
     as_text: bool = False
 
     @property
     def columns(self) -> tuple[str, ...]:
         return tuple(self.levels)
 
-    def apply(self, table: Table, hierarchies: Mapping[str, Hierarchy]) -> Table:
+    def apply(self, table: Table) -> Table:
         for name, level in self.levels.items():
             if level:
-                table = hierarchies[name].generalize(table, name, level, unseen="top")
+                table = self.hierarchies[name].generalize(table, name, level, unseen="top")
             elif self.as_text:
                 table = table.starred([name], np.zeros(len(table), np.bool_))
         return table
 
-    def cover(self, table: Table, hierarchies: Mapping[str, Hierarchy]) -> Table:
+    def cover(self, table: Table) -> Table:
         """At one level for all, classes do not overlap; but a ``*`` that was kept covers all."""
-        served = self.apply(table, hierarchies)
+        served = self.apply(table)
         if not self.as_text:
             return served
         rows = np.arange(len(table))
         served = served.reorder(np.concatenate([rows, rows]))
         return served.starred(list(self.levels), np.arange(len(served)) >= len(table))
 
-    def scales(self, table: Table, hierarchies: Mapping[str, Hierarchy]) -> dict[str, Scale]:
+    def scales(self, table: Table) -> dict[str, Scale]:
         return {
-            name: scale_of_level(hierarchies[name].codes(table, name, unseen="top"), level)
+            name: scale_of_level(self.hierarchies[name].codes(table, name, unseen="top"), level)
             for name, level in self.levels.items()
             if level or self.as_text
         }
@@ -173,8 +211,7 @@ class Spans:
 
     def _between(self, values: Floats) -> Flags:
         assert self.ends is not None
-        inside: Flags = (self.ends[:, 0] <= values[:, None]) & (values[:, None] <= self.ends[:, 1])
-        return inside
+        return (self.ends[:, 0] <= values[:, None]) & (values[:, None] <= self.ends[:, 1])
 
     def _apart(self, values: Floats) -> Floats:
         """Distances of numbers from each stretch, in column widths; 1 from or to a missing value.
@@ -200,12 +237,13 @@ class ServedBoxes:
     spans: Mapping[str, Spans]
     boxes: Labels
     changed: tuple[str, ...]
+    hierarchies: Mapping[str, Hierarchy]
 
     @property
     def columns(self) -> tuple[str, ...]:
         return tuple(self.spans)
 
-    def apply(self, table: Table, hierarchies: Mapping[str, Hierarchy]) -> Table:
+    def apply(self, table: Table) -> Table:
         from shoal.kernels.boxes.record_boxes import nearest_boxes
 
         if not self.changed:
@@ -214,7 +252,7 @@ class ServedBoxes:
         rows = table.group(names)
         first = rows.first_rows
         tables = [
-            spans.distances(table, name, hierarchies.get(name))
+            spans.distances(table, name, self.hierarchies.get(name))
             for name, spans in self.spans.items()
         ]
         codes = np.column_stack([table.codes(name).codes[first] for name in names])
@@ -225,13 +263,13 @@ class ServedBoxes:
             table = table.with_labels(name, self.spans[name].texts, of_row[:, place])
         return table
 
-    def cover(self, table: Table, hierarchies: Mapping[str, Hierarchy]) -> Table:
+    def cover(self, table: Table) -> Table:
         """Each row once for every class to which it may belong, or once with a text of none."""
         if not self.changed:
             return table
         rows = table.group(list(self.spans))
         first = rows.first_rows
-        row, chosen = _once_for_each(rows.labels, *self.pairs(table, hierarchies, first))
+        row, chosen = _once_for_each(rows.labels, *self.pairs(table, first))
         table = table.reorder(row)
         count, of_box = self.classes
         box_of = np.empty(count, np.int64)  # any box of each class
@@ -256,14 +294,13 @@ class ServedBoxes:
         found, of_box = np.unique(ids, axis=0, return_inverse=True)
         return len(found), of_box.ravel()
 
-    def pairs(
-        self, table: Table, hierarchies: Mapping[str, Hierarchy], rows: npt.NDArray[Any]
-    ) -> tuple[Integers, Integers]:
+    def pairs(self, table: Table, rows: npt.NDArray[Any]) -> tuple[Integers, Integers]:
         """Some rows with the classes whose texts cover them: every pair once, ordered by row."""
         from shoal.kernels.boxes.record_boxes import covering_boxes
 
         inside = [
-            spans.covers(table, name, hierarchies.get(name)) for name, spans in self.spans.items()
+            spans.covers(table, name, self.hierarchies.get(name))
+            for name, spans in self.spans.items()
         ]
         codes = np.column_stack([table.codes(name).codes[rows] for name in self.spans])
         found, box = covering_boxes(codes.astype(np.int64), self.boxes, *_flat(inside))
@@ -271,22 +308,28 @@ class ServedBoxes:
         distinct = np.unique(found * count + of_box[box])
         return distinct // count, distinct % count
 
-    def scales(self, table: Table, hierarchies: Mapping[str, Hierarchy]) -> dict[str, Scale]:
+    def scales(self, table: Table) -> dict[str, Scale]:
         return {name: self.spans[name].scale for name in self.changed}
 
 
 def boxed(
-    columns: Mapping[str, Relabelling],
-    loss: float,
-    spans: Mapping[str, Spans],
+    stretches: Mapping[str, tuple[Spans, Domain | None]],
     boxes: Labels,
     losses: Floats,
+    loss: float,
     box_of_row: npt.NDArray[Any],
-    minimal: Minimal | None = None,
+    hierarchies: Mapping[str, Hierarchy],
+    minimal: dict[str, Any] | None = None,
 ) -> Recoding:
     """A recoding into boxes; among several boxes of a row, the one with the least loss is best."""
+    columns = {}
+    for place, (name, (spans, domain)) in enumerate(stretches.items()):
+        if not spans.single.all():
+            labels = boxes[:, place].astype(np.min_scalar_type(len(spans.texts)))[box_of_row]
+            columns[name] = Relabelling(spans.texts, labels, domain)
     order = np.argsort(losses, kind="stable")
-    served = ServedBoxes(spans, boxes[order], tuple(columns))
+    by_name = {name: spans for name, (spans, _) in stretches.items()}
+    served = ServedBoxes(by_name, boxes[order], tuple(columns), hierarchies)
     nobody = np.zeros(len(box_of_row), np.bool_)
     where = np.argsort(order).astype(np.int32)[box_of_row]
     return Recoding(columns, loss, nobody, served, box_of_row=where, minimal=minimal)

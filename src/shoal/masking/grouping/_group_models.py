@@ -114,10 +114,11 @@ def group_demand_of_persons(
     return conditions._replace(persons=conditions.persons._replace(crowd=crowd)), codes
 
 
-def masked_and_asked(models: Models | None, table: Table, columns: Sequence[str]) -> list[str]:
+def masked_and_asked(
+    models: PrivacyModel | Sequence[PrivacyModel] | None, table: Table, columns: Sequence[str]
+) -> list[str]:
     """The columns that the models protect and that a method would make equal within a group."""
-    conditions = [model.conditions(table) for model in models_of(models)]
-    asked = {condition.column for each in conditions for condition in each}
+    asked = {one.column for model in models_of(models) for one in model.conditions(table)}
     return [name for name in columns if name in asked]
 
 

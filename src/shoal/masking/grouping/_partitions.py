@@ -5,25 +5,28 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from shoal.errors import InputError
+from shoal.errors import InputError, RequirementNotMet
 from shoal.kernels.arrays import Floats, Integers, Labels
 from shoal.masking._base import StepLog
 from shoal.masking.grouping._dissimilarity import Space, space_of
 from shoal.masking.grouping._group_models import (
     GroupDemand,
-    Models,
     group_demand,
     group_demand_of_persons,
 )
-from shoal.masking.grouping._layers import groups_of_persons
 from shoal.models import counted
 from shoal.randomness import SecretStream
 from shoal.table import Table
+
+if TYPE_CHECKING:
+    from shoal.kernels.conditions import Conditions
+    from shoal.masking._microaggregate import Microaggregate
+    from shoal.masking._swap import Swap
 
 #: Puts records into groups and reports its progress in a log.
 Forming = Callable[[Space, StepLog], object]
@@ -105,19 +108,6 @@ PARTITIONS = (
 _ONE_COLUMN = ("individual-ranking", "optimal")
 
 
-class Grouping(Protocol):
-    """The parameters of a method that forms groups."""
-
-    k: int
-    partition: str
-    dissimilarity: str
-    standardize: bool
-    refine: bool
-    seconds: float
-    gamma: float
-    models: Models | None
-
-
 class Portions(Protocol):
     """A kernel that works in portions, so that it can show progress and ctrl-C stops it."""
 
@@ -145,7 +135,7 @@ def check_size(k: int, table: Table) -> None:
 def form_groups(
     table: Table,
     columns: Sequence[str],
-    settings: Grouping,
+    settings: Microaggregate | Swap,
     stream: SecretStream,
     log: StepLog,
     *,
@@ -178,7 +168,7 @@ def form_groups(
 def _formed(
     table: Table,
     columns: Sequence[str],
-    settings: Grouping,
+    settings: Microaggregate | Swap,
     demand: GroupDemand | None,
     stream: SecretStream,
     log: StepLog,
@@ -210,11 +200,7 @@ def _formed(
 
 
 def _run(work: Portions, rows: int, log: StepLog) -> Labels:
-    """Run a kernel to its end, portion by portion."""
-    done = 0
-    while done < rows:
-        log.tell("Forming groups", done / rows)
-        done = work.advance()
+    log.run(work, rows, "Forming groups")
     return work.labels
 
 
@@ -242,7 +228,9 @@ def _line(table: Table, columns: Sequence[str], space: Space, partition: str) ->
     return Space(len(table), points=values[:, None].astype(np.float64))
 
 
-def _partitioned(space: Space, settings: Grouping, stream: SecretStream, log: StepLog) -> Labels:
+def _partitioned(
+    space: Space, settings: Microaggregate | Swap, stream: SecretStream, log: StepLog
+) -> Labels:
     """The groups that a partition forms on its own."""
     from shoal.kernels.space.few import are_few
 
@@ -258,7 +246,7 @@ def _partitioned(space: Space, settings: Grouping, stream: SecretStream, log: St
     return _run(_kernel(space, settings, stream), space.rows, log)
 
 
-def _kernel(space: Space, settings: Grouping, stream: SecretStream) -> Portions:
+def _kernel(space: Space, settings: Microaggregate | Swap, stream: SecretStream) -> Portions:
     """The kernel of a partition, imported when needed; points have their own kernels."""
     k, points = settings.k, space.points
     if settings.partition == "v-mdav":
@@ -351,3 +339,80 @@ def _local_search(space: Space, labels: Labels, k: int, demand: GroupDemand | No
     if demand is None:
         return MixedRefinement(space.records, labels, k)
     return MixedRefinement(space.records, labels, k, demand.conditions, demand.codes)
+
+
+# -- groups of k persons if a person has several records: records in layers, groups in each layer
+#
+# A layer has at most one record of each person. Then k records of a layer belong to k persons, and
+# any way to form groups of records forms groups of persons. The first layer has everyone's first
+# record, the second the second record of everyone who has one, and so on; the records of a person
+# are in the order of their values. Records of layers with fewer than k persons join nearby groups.
+
+
+def groups_of_persons(
+    table: Table,
+    columns: Sequence[str],
+    k: int,
+    space: Space,
+    asked: tuple[Conditions, Labels],
+    form: Callable[[Integers, int, int], Labels | None],
+) -> Labels:
+    """Groups of at least k persons that satisfy ``asked``, counted in persons.
+
+    ``form`` gets the rows of a layer, its number and the number of layers. It returns their
+    groups, or None if these records alone cannot form any.
+    """
+    layer = _layers_of(table, columns)
+    usable = int((np.bincount(layer) >= k).sum())  # layers never get larger
+    labels: Labels = np.full(len(table), -1, np.int32)
+    found = 0
+    for number in range(usable):
+        rows = np.flatnonzero(layer == number)
+        groups = form(rows, number, usable)
+        if groups is not None:
+            labels[rows] = groups + found
+            found += int(groups.max()) + 1
+    if found == 0:
+        labels[:] = 0
+    if labels.min() < 0 or found == 0:
+        labels = _joined(space, labels, asked)
+        _check_even(labels, table, asked[0].persons.crowd)
+    return labels
+
+
+def _layers_of(table: Table, columns: Sequence[str]) -> Integers:
+    """The rank of each record among its person's records, from 0, in the order of some columns."""
+    keys: list[npt.NDArray[Any]] = [table.codes(name).codes for name in reversed(columns)]
+    order = np.lexsort((*keys, table.persons))
+    sizes = np.bincount(table.persons)
+    layer = np.empty(len(table), np.int64)
+    layer[order] = np.arange(len(table)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return layer
+
+
+def _joined(space: Space, labels: Labels, asked: tuple[Conditions, Labels]) -> Labels:
+    """Put every record into a group, and merge groups that fail a condition with nearby ones."""
+    from shoal.kernels.groups.diverse_group import Sensitive
+    from shoal.kernels.groups.diverse_merge import settled
+
+    conditions, codes = asked
+    return settled(space.records, labels, conditions, Sensitive(codes, codes[-1].astype(np.int64)))
+
+
+def _check_even(labels: Labels, table: Table, crowd: int) -> None:
+    """Raise RequirementNotMet if a person has too large a share of a group."""
+    if crowd == 1:
+        return
+    _, pair, rows = np.unique(
+        labels.astype(np.int64) * table.person_count + table.persons,
+        return_inverse=True,
+        return_counts=True,
+    )
+    most = int(rows.max())
+    short = np.bincount(labels)[labels] < crowd * rows[pair]
+    if short.any():
+        raise RequirementNotMet(
+            f"No groups can hide the person with the most records among {crowd}: the table has "
+            f"{counted(table)}, and {most} records of one person would be in one group. Remove "
+            "records of such persons, or ask for a smaller k. Nothing was written."
+        )

@@ -6,11 +6,14 @@ import os
 import stat
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from shoal.errors import InputError
 from shoal.parameters import Text
 from shoal.randomness import SecretStream
+
+if TYPE_CHECKING:
+    from shoal.masking._base import StepLog
 
 _DIGITS: Final = 64
 #: A key that was drawn has more different bytes, but for one draw in 10**14.
@@ -102,6 +105,14 @@ def _content(path: str) -> str:
         raise InputError(f"There is no key file at '{path}'; 'shoal key FILE' makes one.") from None
     except (OSError, ValueError):
         raise InputError(f"The key file at '{path}' cannot be read.") from None
+
+
+def stream_of_file(path: str, log: StepLog) -> SecretStream:
+    """The stream of a key file for a step, whose log says that other releases may agree with it."""
+    stream = read_key_file(path)
+    log.private |= {"key_file": fingerprint_of(stream), "randomness": stream.origin}
+    log.public["lasting"] = True
+    return stream
 
 
 def fingerprint_of(stream: SecretStream) -> str:

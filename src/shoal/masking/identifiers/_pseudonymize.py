@@ -9,9 +9,9 @@ from typing import Annotated, Final
 
 import numpy as np
 
-from shoal.errors import DisclosureWarning, InputError, ParameterError, quoted
+from shoal.errors import DisclosureWarning, InputError, quoted
 from shoal.masking._base import Masker, StepLog
-from shoal.masking.identifiers._key_file import KeyFile, fingerprint_of, read_key_file
+from shoal.masking.identifiers._key_file import KeyFile, stream_of_file
 from shoal.masking.identifiers._shapes import (
     SHAPES,
     SMALL,
@@ -94,11 +94,6 @@ class Pseudonymize(Masker):
     is_random = True
     names_identifiers = True
 
-    def check_parameters(self) -> None:
-        super().check_parameters()
-        if self.key_file is not None and self.random_state is not None:
-            raise ParameterError("Pseudonymize takes a key_file or a random_state, not both.")
-
     def identifiers_needed(self, roles: Roles) -> tuple[str, ...]:
         return tuple(n for n in self.columns if n in roles.withheld and n not in roles.drop)
 
@@ -124,24 +119,20 @@ class Pseudonymize(Masker):
         for name in columns:
             if not given[name]:
                 log.skipped[name] = "no value present"
-        stream, named = self._drawn(table, {n: t for n, t in given.items() if t}, log)
+        named = self._drawn(table, {n: t for n, t in given.items() if t}, log)
         for name, names in named.items():
             _refuse_twins(name, given[name], names)
             table = _with_names(table, name, names, self.shape)
         _refuse_twins_of_shared(self._scopes(named), given, named)
-        if stream.origin == "key":
-            log.private["key_file"] = fingerprint_of(stream)
-            log.private["randomness"] = stream.origin
-            log.public["lasting"] = True  # other releases may have the same pseudonyms
         log.touched.extend(named)
         return table.with_roles(_roles_after(table.roles, named), released=True)
 
     def _drawn(
         self, table: Table, given: Mapping[str, list[str]], log: StepLog
-    ) -> tuple[SecretStream, dict[str, list[str]]]:
-        """The key, and the pseudonyms that it gives to the values of each column."""
+    ) -> dict[str, list[str]]:
+        """The pseudonyms that the key of a file, or one that is drawn, gives to each column."""
         if self.key_file is not None:
-            stream = read_key_file(self.key_file)
+            stream = stream_of_file(self.key_file, log)
         else:
             stream = self._stream(table, log)
         named = self._named(table, given, stream)
@@ -153,7 +144,7 @@ class Pseudonymize(Masker):
                 tried = self._named(table, given, again)
                 if not (mixed := _mixed(given, tried)):
                     log.private["key"] = again.key_hex
-                    return again, tried
+                    return tried
         if mixed and self.shape != "format":
             raise InputError(
                 f"{mixed:,} pseudonyms would be true values of {quoted(given)}: were these columns "
@@ -168,7 +159,7 @@ class Pseudonymize(Masker):
                 DisclosureWarning,
                 stacklevel=5,
             )
-        return stream, named
+        return named
 
     def _named(
         self, table: Table, given: Mapping[str, list[str]], stream: SecretStream
@@ -252,7 +243,8 @@ def _checked_forms(table: Table, name: str, texts: Sequence[str]) -> list[Form]:
     """The forms of the values; InputError where one of them hides nobody."""
     kind = table.kind(name)
     odd = sum(map(has_other_letters, texts))
-    if kind not in ("text", "integer", "float") or (kind == "float" and _fractions(texts)):
+    whole = all(text.lstrip("-").isdecimal() for text in texts)
+    if kind not in ("text", "integer", "float") or (kind == "float" and not whole):
         raise _unfit(name, f"'{name}' is {kind}, and the shape keeps texts and whole numbers")
     if odd:
         raise _unfit(name, f"{odd:,} values of '{name}' have other letters than a to z")
@@ -282,10 +274,6 @@ def _checked_forms(table: Table, name: str, texts: Sequence[str]) -> list[Form]:
             stacklevel=7,
         )
     return forms
-
-
-def _fractions(texts: Sequence[str]) -> bool:
-    return not all(text.lstrip("-").isdecimal() for text in texts)
 
 
 def _unfit(name: str, why: str) -> InputError:

@@ -141,13 +141,12 @@ def forms_of(texts: Sequence[str], *, whole: bool) -> list[Form]:
     for row, text in enumerate(texts):
         rows.setdefault(text.translate(_CLASSES), []).append(row)
     return [
-        Form(_without_leading_zero(text) if whole else text, np.array(at, np.int64))
+        Form(
+            text.replace("0", "1", 1) if whole and text.count("0") > 1 else text,
+            np.array(at, np.int64),
+        )
         for text, at in rows.items()
     ]
-
-
-def _without_leading_zero(form: str) -> str:
-    return form.replace("0", "1", 1) if form.count("0") > 1 else form
 
 
 def has_other_letters(text: str) -> bool:

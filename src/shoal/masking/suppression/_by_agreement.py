@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.kernels.arrays import Flags, Floats, Integers
-from shoal.masking.suppression._cells import Blanks, Cells
+from shoal.masking.suppression._cells import ENOUGH, Blanks, Cells
 
 _ROUNDS = 150  # of assigning some combinations again
 _WORK = 200_000  # combinations, over all rounds
@@ -23,7 +23,6 @@ _JITTER = 0.9  # of these costs
 _MENDING = 4
 _AT_ONCE = 50_000_000  # combinations × patterns × columns
 _MOST_MEETINGS = 1_000_000_000  # sought tuples × patterns of blanks × columns: some seconds
-_ENOUGH = 1e-9  # counts are sums of shares
 
 
 def blanks_by_agreement(cells: Cells) -> Blanks | None:
@@ -38,7 +37,7 @@ def blanks_by_agreement(cells: Cells) -> Blanks | None:
     for _ in range(min(_ROUNDS, _WORK // max(1, len(short)))):
         if found.proved or search.meetings > _MOST_MEETINGS:
             break
-        again = search.costs() > least + _ENOUGH
+        again = search.costs() > least + ENOUGH
         again |= search.random.random(len(short)) < _AGAIN
         # a few that pay more may help others to pay less
         search.patterns[again] = False
@@ -50,7 +49,7 @@ def blanks_by_agreement(cells: Cells) -> Blanks | None:
             search.patterns[again] = False
             if not search.run(np.flatnonzero(again)) or not (again := search.lacking()).any():
                 break
-        if not again.any() and cells.cost(other := search.blanks(floor)) <= cells.cost(found):
+        if not again.any() and (other := search.blanks(floor)).cost <= found.cost:
             found, best = other, search.patterns.copy()
         search.patterns = best.copy()
     return found
@@ -75,22 +74,19 @@ class _Search:
 
     def costs(self) -> Floats:
         """What each short combination pays for each of its records."""
-        paid: Floats = (self.patterns & ~self._cells.missing[self._short]) @ self._cells.costs
-        return paid
+        return (self.patterns & ~self._cells.missing[self._short]) @ self._cells.costs
 
     def blanks(self, floor: float) -> Blanks:
         """The result so far."""
-        found = Blanks(self._short, self.patterns.copy(), self._counts.astype(np.int64), floor)
-        proved = self._cells.cost(found) <= floor + _ENOUGH
-        return Blanks(found.combinations, found.patterns, found.records, floor, proved)
+        records = self._counts.astype(np.int64)
+        return self._cells.blanks(self._short, self.patterns.copy(), records, floor)
 
     def lacking(self) -> Flags:
         """Which short combinations still agree with too few records."""
         held = self._blanked(np.arange(len(self._short)), self.patterns)
         totals = self._matching(held, self._rest, self._rest_counts)
         totals += self._matching(held, held, self._counts)
-        few: Flags = totals < self._cells.need[self._short] - _ENOUGH
-        return few
+        return totals < self._cells.need[self._short] - ENOUGH
 
     def run(self, open_: Integers, jitter: float = 0.0) -> bool:
         """Give each open combination its cheapest pattern; false if some have none.
@@ -121,7 +117,7 @@ class _Search:
             totals = fixed + self._matching(
                 sought, self._blanked(np.arange(len(self._short)), self.patterns), self._counts
             )
-            enough = totals >= self._cells.need[self._short[open_[which]]] - _ENOUGH
+            enough = totals >= self._cells.need[self._short[open_[which]]] - ENOUGH
             if not enough.any():
                 break
             # nearly the pattern with most matches, which is last

@@ -14,13 +14,12 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.kernels.arrays import Flags, Integers, Words
-from shoal.masking.suppression._cells import Blanks, Cells
+from shoal.masking.suppression._cells import ENOUGH, Blanks, Cells
 
 _DEARER = 1.25  # from one price to the next
 _ROUNDS = 100  # of dissolving classes
 _WORK = 400_000  # combinations, over all rounds
 _STEPS = 100_000  # patterns × prices × places of missing values, over all rounds
-_ENOUGH = 1e-9
 
 
 def blanks_by_class(cells: Cells) -> Blanks | None:
@@ -29,19 +28,17 @@ def blanks_by_class(cells: Cells) -> Blanks | None:
     if not search.run():
         return None
     floor = search.floor()
-    found = search.blanks(floor)
-    rounds = min(_ROUNDS, _WORK // max(1, len(cells.short)))
-    for _ in range(rounds):
-        if cells.cost(found) <= floor + _ENOUGH or search.steps > _STEPS:
+    found = cells.blanks(*search.placed[:3], floor)
+    for _ in range(min(_ROUNDS, _WORK // max(1, len(cells.short)))):
+        if found.proved or search.steps > _STEPS:
             break
         kept = search.placed
         search.dissolve()
-        if search.run() and cells.cost(other := search.blanks(floor)) <= (cells.cost(found)):
+        if search.run() and (other := cells.blanks(*search.placed[:3], floor)).cost <= found.cost:
             found = other
         else:
             search.placed = kept
-    proved = cells.cost(found) <= floor + _ENOUGH
-    return Blanks(found.combinations, found.patterns, found.records, floor, proved)
+    return found
 
 
 class _Placed(NamedTuple):
@@ -76,27 +73,17 @@ class _Search:
         self._gaps, gap = np.unique(cells.missing, axis=0, return_inverse=True)
         self._gap, self.steps = gap.ravel(), 0
         self._spare = np.maximum(cells.sizes - cells.need, 0)
-        width = cells.codes.shape[1]
-        self.placed = _Placed(
-            np.zeros(0, np.int64),
-            np.zeros((0, width), np.bool_),
-            np.zeros(0, np.int64),
-            np.zeros(0, np.uint64),
-        )
-
-    def blanks(self, floor: float) -> Blanks:
-        """The result so far."""
-        return Blanks(self.placed.combinations, self.placed.patterns, self.placed.records, floor)
+        none = np.zeros(0, np.int64)
+        nothing = np.zeros((0, len(cells.costs)), np.bool_)
+        self.placed = _Placed(none, nothing, none, none.astype(np.uint64))
 
     def dissolve(self) -> None:
         """Forget a random part of the classes, with those whose records could not stand alone."""
         keys = np.unique(self.placed.keys)
         gone = keys[self._random.random(len(keys)) < self._random.random()]
         while len(gone):
-            was, kept = self.placed, ~np.isin(self.placed.keys, gone)
-            self.placed = _Placed(
-                was.combinations[kept], was.patterns[kept], was.records[kept], was.keys[kept]
-            )
+            kept = ~np.isin(self.placed.keys, gone)
+            self.placed = _Placed._make(part[kept] for part in self.placed)
             alone = self._cells.counts.copy()
             np.subtract.at(alone, self.placed.combinations, self.placed.records)
             few = np.flatnonzero((alone > 0) & (alone < self._cells.need))
@@ -135,7 +122,7 @@ class _Search:
         order = self._random.permutation(len(self._patterns))  # other classes in every round
         while len(open_) and price <= most and self.steps <= _STEPS:
             for pattern in [self._nothing, *(self._patterns[at] for at in order)]:
-                if float(self._cells.costs[pattern].sum()) <= price + _ENOUGH and len(open_):
+                if float(self._cells.costs[pattern].sum()) <= price + ENOUGH and len(open_):
                     open_ = self._place(open_, pattern, price, anew=True)
             price *= _DEARER
         for _, pattern in self._cells.path():
@@ -161,7 +148,7 @@ class _Search:
             np.maximum.at(need, of, cells.need[rows])
             lacking = np.maximum(need - members - self._held(keys), 0).astype(np.int64)
             price_here = (paid + lacking * (blanked @ self._cells.costs)) / members
-            taken = price_here <= price + _ENOUGH
+            taken = price_here <= price + ENOUGH
             if (hungry := taken & (lacking > 0)).any():
                 spare = self._sums(blanked, keys[hungry], self._left)
                 taken[hungry] = spare >= lacking[hungry]
@@ -224,10 +211,9 @@ class _Search:
     def _put(self, rows: Integers, pattern: Flags, records: Integers, keys: Words) -> None:
         """Put records into classes."""
         if len(rows):
-            patterns = np.tile(pattern, (len(rows), 1))
-            added = _Placed(rows, patterns, records, keys)
-            pairs = zip(self.placed, added, strict=True)
-            self.placed = _Placed(*(np.concatenate(pair) for pair in pairs))
+            added = _Placed(rows, np.tile(pattern, (len(rows), 1)), records, keys)
+            both = zip(self.placed, added, strict=True)
+            self.placed = _Placed._make(map(np.concatenate, both))
             self._know(keys, records)
 
     def _know(self, keys: Words, records: Integers) -> None:
@@ -244,10 +230,9 @@ class _Search:
 
     def _under(self, rows: Integers, blanked: Flags) -> Words:
         """The keys of combinations if some of their cells are blanked."""
-        keys: Words = self._keys[rows] + self._changes[np.ix_(rows, np.flatnonzero(blanked))].sum(
+        return self._keys[rows] + self._changes[np.ix_(rows, np.flatnonzero(blanked))].sum(
             axis=1, dtype=np.uint64
         )
-        return keys
 
     def _matching(self, blanked: Flags, keys: Words, where: Flags) -> tuple[Integers, Integers]:
         """The combinations that can have one of the ascending keys, and the place of that key."""

@@ -7,7 +7,7 @@ fill up a class of blanked ones. Blanking the same columns of a combination is a
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import groupby
 
 import numpy as np
@@ -20,6 +20,8 @@ from shoal.table import Classes, Table
 MOST_PATTERNS = 2_048
 #: Patterns × combinations that are tried in order of cost: some seconds.
 MOST_WORK = 30_000_000
+#: Costs, and counts by agreement, are sums of shares.
+ENOUGH = 1e-9
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -70,10 +72,16 @@ class Cells:
         )
         return ordered, order
 
-    def cost(self, blanks: Blanks) -> float:
-        """What blanks cost: the costs of the cells that have a value."""
-        paid = (blanks.patterns & ~self.missing[blanks.combinations]) @ self.costs
-        return float(paid @ blanks.records)
+    def blanks(
+        self, combinations: Integers, patterns: Flags, records: Integers, bound: float | None
+    ) -> Blanks:
+        """Blanks with what they cost: the costs of the cells that have a value.
+
+        Without a ``bound``, they are known to be the best.
+        """
+        paid = (patterns & ~self.missing[combinations]) @ self.costs
+        cost = float(paid @ records)
+        return Blanks(combinations, patterns, records, cost, cost if bound is None else bound)
 
     def layers(self, rows: int) -> Iterator[tuple[float, list[Flags]]]:
         """The patterns in order of cost, those of one cost at a time, as ``rows`` allow."""
@@ -105,8 +113,13 @@ class Blanks:
     combinations: Integers
     patterns: Flags
     records: Integers
-    bound: float = 0.0
-    proved: bool = field(default=False)
+    cost: float
+    bound: float
+
+    @property
+    def proved(self) -> bool:
+        """Whether no solution costs less."""
+        return self.cost <= self.bound + ENOUGH
 
     def cells(self, classes: Classes, draw: Integers) -> Flags:
         """The cells to blank, [record, column].

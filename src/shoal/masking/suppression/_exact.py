@@ -38,8 +38,7 @@ def fewest_blanks(cells: Cells, *, wildcard: bool) -> Blanks | None:
         return None
     used = (solution > 0) & patterns.any(axis=1)
     records = cells.counts[combinations] if wildcard else solution
-    found = Blanks(combinations[used], patterns[used], records[used], proved=True)
-    return Blanks(*(found.combinations, found.patterns, found.records), cells.cost(found), True)
+    return cells.blanks(combinations[used], patterns[used], records[used], None)
 
 
 def _classes(

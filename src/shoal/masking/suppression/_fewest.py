@@ -21,6 +21,15 @@ _ATTEMPTS = 60
 _PASSES = 20  # over overlapping sets of columns
 
 
+def check_k(k: int, table: Table, parameter: str) -> None:
+    """Raise InputError if a table has fewer persons than a class needs."""
+    if k > table.person_count:
+        raise InputError(
+            f"Suppress requires classes of at least {k} persons, but the table has "
+            f"{counted(table)}. Lower '{parameter}'."
+        )
+
+
 @dataclass
 class Fewest:
     """Blanks cells of a table, set of columns by set of columns.
@@ -53,11 +62,7 @@ class Fewest:
         return _known_by(roles.quasi_identifiers, table, roles)
 
     def _anonymous(self, table: Table, asked: KAnonymity, draw: Integers) -> Table:
-        if asked.k > table.person_count:
-            raise InputError(
-                f"Suppress requires classes of at least {asked.k} persons, but the table has "
-                f"{counted(table)}. Lower 'k'."
-            )
+        check_k(asked.k, table, "k")
         classes, names = table.classes, table.roles.quasi_identifiers
         sizes = table.crowd_sizes(self.missing)
         costs = np.array([self.costs[name] for name in names])

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Annotated, Any
 
 import numpy as np
 
 from shoal.errors import InputError, quoted
 from shoal.kernels.arrays import Floats, Integers
-from shoal.measurement import Measurement, measure
+from shoal.measurement import Measurement
 from shoal.parameters import OneOf
-from shoal.risk._options import Control, Count, Draw, Known, Learner, Names, Share
+from shoal.risk._options import Control, Count, Draw, Known, Learner, Names, Share, risk
 from shoal.risk.attacks._learnt_guesses import (
     MembersAndControl,
     SecretLabels,
@@ -25,6 +25,7 @@ from shoal.risk.attacks._learnt_guesses import (
     training_rows,
     unpaired_intruder,
 )
+from shoal.risk.attacks._success import labels_of_persons
 from shoal.risk.attacks._swapped_groups import rank_matching
 from shoal.risk.linkage._distance_linkage import distance_links
 from shoal.risk.linkage._intruder import SAMPLE, Intruder, one_row_each
@@ -35,7 +36,8 @@ from shoal.risk.linkage._right_links import (
     about_coarser,
     about_renamed,
     about_sampled,
-    right_links,
+    correlated_links,
+    placed,
 )
 from shoal.risk.linkage._similarity_linkage import similarity_links
 from shoal.table import Table, owned_pairs
@@ -64,9 +66,9 @@ class _Guessed:
         return float(self.right.mean())
 
     @cached_property
-    def rate(self) -> Measurement:
-        """The share as a linkage reports it: with its interval, and per record."""
-        return right_links("attribute_inference", self.intruder, Links(self.right))
+    def interval(self) -> list[float]:
+        """The interval of the share, as that of a linkage."""
+        return list(Rate.of(self.right, *correlated_links(self.intruder)).interval)
 
     @property
     def lift(self) -> float:
@@ -74,7 +76,7 @@ class _Guessed:
         return _above(self.accuracy, self.blind)
 
 
-@measure("share of secrets guessed", direction="lower", limits=(0, 1), sensitive=True)
+@risk("share of secrets guessed", sensitive=True)
 def attribute_inference(
     original: Table,
     masked: Table,
@@ -198,8 +200,13 @@ def _linked(
     messages = about_coarser(
         hint for hint in intruder.released if coded_column(hint, people).coarser
     )
-    each = replace(intruder, persons=intruder.persons[secrets.of], own=intruder.own[secrets.of])
-    links = _LINKAGES[attack](each, secrets.labels, labels.records)
+    each = replace(
+        intruder,
+        persons=intruder.persons[secrets.of],
+        own=intruder.own[secrets.of],
+        secrets=(secrets.labels, labels.records),
+    )
+    links = _LINKAGES[attack](each)
     return _Guessed(intruder, secrets.summed(links.chances), blind, facts, messages)
 
 
@@ -264,18 +271,17 @@ def _attack_measurement(found: dict[str, _Guessed], attack: Attack, records: int
 
     worst = max(found, key=how_bad)
     guessed = found[worst]
-    rate = guessed.rate
     original, masked = guessed.intruder.original, guessed.intruder.masked
     renamed = about_renamed(original, masked, [*guessed.intruder.known, *found])
     warnings = [*guessed.warnings, *renamed, *about_sampled(original, masked)]
-    if rate.interval is not None and rate.interval[0] <= guessed.blind:
+    if guessed.interval[0] <= guessed.blind:
         warnings.append("The guesses are no better than always guessing the most frequent value.")
     return Measurement(
         "attribute_inference",
         guessed.accuracy,
-        interval=rate.interval,
+        interval=(guessed.interval[0], guessed.interval[1]),
         baseline=guessed.blind,
-        per_record=rate.per_record,
+        per_record=partial(placed, len(original), guessed.intruder.persons, guessed.right),
         details={
             "persons": len(np.unique(original.persons[guessed.intruder.persons])),
             "records": records,
@@ -294,7 +300,7 @@ def _attack_measurement(found: dict[str, _Guessed], attack: Attack, records: int
 def _facts(guessed: _Guessed) -> dict[str, Any]:
     return {
         "accuracy": guessed.accuracy,
-        "interval": None if guessed.rate.interval is None else list(guessed.rate.interval),
+        "interval": guessed.interval,
         "baseline": guessed.blind,
         "above_baseline": guessed.accuracy - guessed.blind,
         "lift": guessed.lift,
@@ -324,13 +330,7 @@ class _Secrets:
     @classmethod
     def of_rows(cls, rows: Integers, people: MembersAndControl, labels: SecretLabels) -> _Secrets:
         """The labels of some rows' persons; each row is of a different person."""
-        if len(np.unique(people.persons)) == len(people.persons):
-            return cls(np.arange(len(rows)), labels.people[rows], len(rows))
-        place = np.full(int(people.persons.max()) + 1, -1)
-        place[people.persons[rows]] = np.arange(len(rows))
-        wanted = place[people.persons] >= 0
-        held, of = owned_pairs(labels.people[wanted], place[people.persons[wanted]])
-        return cls(of, held, len(rows))
+        return cls(*labels_of_persons(rows, people.persons, labels.people), len(rows))
 
     def summed(self, chances: Floats) -> Floats:
         """The chance that any of a person's labels is guessed."""
@@ -340,8 +340,7 @@ class _Secrets:
         """How many guesses are right for each person: the same guesses for all, or their own."""
         own = np.broadcast_to(guesses, (self.persons, guesses.shape[-1]))[self.of]
         right = (own == self.labels[:, None]).sum(axis=1)
-        counted: Floats = np.bincount(self.of, right, self.persons).astype(np.float64)
-        return counted
+        return np.bincount(self.of, right, self.persons).astype(np.float64)
 
 
 def _of_persons(

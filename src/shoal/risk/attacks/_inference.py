@@ -8,33 +8,28 @@ import numpy as np
 
 from shoal.errors import InputError
 from shoal.kernels.arrays import Floats, Integers
-from shoal.measurement import Measurement, measure
-from shoal.risk._options import Closeness, ColumnName, Control, Count, Draw, Known
+from shoal.measurement import Measurement
+from shoal.risk._options import Closeness, ColumnName, Control, Count, Draw, Known, risk
 from shoal.risk.attacks._success import (
     SAMPLE,
+    Attack,
+    Rates,
     ReleasedRegions,
-    attack_measurement,
-    check_tables,
-    higher,
     joint_counts,
-    nothing_found,
-    readable_columns,
+    labels_of_persons,
     released_regions,
     risk_above,
-    rows_to_attack,
 )
 from shoal.risk.linkage._intruder import known_columns
 from shoal.risk.linkage._right_links import Rate, about_sampled
-from shoal.table import ReleasedColumn, Table, owned_pairs
+from shoal.table import ReleasedColumn, Table
 
 if TYPE_CHECKING:
     from shoal.kernels.boxes.nearest_regions import Secrets
 
 
-@measure(
+@risk(
     "risk that a sensitive value is inferred from the release",
-    direction="lower",
-    limits=(0, 1),
     sensitive=True,
     on_request="without people who were not in the table, its result may hold for everyone; "
     "ask for it by name, with a control",
@@ -98,43 +93,33 @@ def inference(
     >>> inference(table, table).value
     1.0
     """
-    check_tables(original, masked, control)
+    attack = Attack("inference", original, masked, control)
     secrets = _secrets(original, secret)
     names = [name for name in known_columns(original, masked, known) if name not in secrets]
     if not names:
         raise InputError(
             "The intruder knows nothing but the secret. Name other columns as 'known'."
         )
-    read, messages = readable_columns([*names, *secrets], original, masked, control)
-    messages += about_sampled(original, masked)
+    read = attack.readable_columns([*names, *secrets])
+    attack.warnings += about_sampled(original, masked)
     targets = [column for column in read if column.name in secrets]
     steps = [column for column in read if column.name not in secrets]
     details: dict[str, Any] = {"known": [column.name for column in steps]}
     if not targets or not steps:
-        messages.append("Nothing was released from which sensitive values could be guessed.")
-        return nothing_found("inference", control, details | {"persons": 0}, messages)
+        nothing = "Nothing was released from which sensitive values could be guessed."
+        return attack.nothing_found(nothing, details | {"persons": 0})
     place = released_regions(steps, masked)
-    groups = rows_to_attack(original, control, int(sample), random_state)
+    groups = attack.rows(int(sample), random_state)
     owners = original.persons
     if control is not None:
         owners = np.append(owners, original.person_count + control.persons)
     rates = {
         target.name: _rates(target, place, groups, owners, float(closeness)) for target in targets
     }
-    risks = {
-        name: risk_above(attack, higher(blind, others))[0]
-        for name, (attack, blind, others) in rates.items()
-    }
+    risks = {name: risk_above(found.attack, found.baseline)[0] for name, found in rates.items()}
     worst = max(risks, key=lambda name: (risks[name], name))
-    attack, blind, others = rates[worst]
-    return attack_measurement(
-        "inference",
-        attack,
-        blind=blind,
-        control=others,
-        details=details | {"persons": len(groups[0]), "secret": worst, "columns": risks},
-        warnings=messages,
-    )
+    details |= {"persons": len(groups[0]), "secret": worst, "columns": risks}
+    return attack.measurement(rates[worst], details)
 
 
 def _secrets(original: Table, secret: str | None) -> tuple[str, ...]:
@@ -154,40 +139,24 @@ def _rates(
     groups: tuple[Integers, Integers | None],
     owners: Integers,
     closeness: float,
-) -> tuple[Rate, Rate, Rate | None]:
-    """How often the secret is guessed for persons in the table, blindly, and for the control."""
+) -> Rates:
+    """How often the secret is guessed."""
     from shoal.kernels.boxes.nearest_regions import nearest_guesses
 
     secrets = _label_secrets(target, closeness)
     members = joint_counts(place.classes, target.labels)
-    rates: list[Rate | None] = []
-    for persons in groups:
-        if persons is None:
-            rates.append(None)
-            continue
+
+    def rate(persons: Integers) -> Rate:
         # the others have no secret to guess
-        places, own = _places_and_secrets(target, persons, owners)
+        places, own = labels_of_persons(persons, owners, target.values)
         if not len(own):
-            rates.append(Rate(0.0))
-            continue
+            return Rate(0.0)
         found = nearest_guesses(place.regions, place.codes(persons[places]), members, secrets, own)
-        rates.append(Rate.of(_of_any(target, places, found)))
-    attack, control = rates
-    assert attack is not None
-    return attack, _blind(target, secrets, *_places_and_secrets(target, groups[0], owners)), control
+        return Rate.of(_of_any(target, places, found))
 
-
-def _places_and_secrets(
-    target: ReleasedColumn, persons: Integers, owners: Integers
-) -> tuple[Integers, Integers]:
-    """The places of the persons, and for each place a secret from their records."""
-    if len(np.unique(owners)) == len(owners):
-        own = target.values[persons]
-        return np.flatnonzero(own >= 0), own[own >= 0]
-    place = np.full(int(owners.max()) + 1, -1)
-    place[owners[persons]] = np.arange(len(persons))
-    wanted = (place[owners] >= 0) & (target.values >= 0)
-    return owned_pairs(place[owners[wanted]], target.values[wanted])
+    persons, others = groups
+    blind = _blind(target, secrets, *labels_of_persons(persons, owners, target.values))
+    return Rates(rate(persons), blind, None if others is None else rate(others))
 
 
 def _of_any(target: ReleasedColumn, persons: Integers, chances: Floats) -> Floats:

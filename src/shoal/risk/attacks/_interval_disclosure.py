@@ -10,12 +10,12 @@ import numpy as np
 
 from shoal.errors import DoesNotApply, InputError, columns_that, quoted
 from shoal.kernels.arrays import Flags, Floats, Integers
-from shoal.measurement import Measurement, measure
+from shoal.measurement import Measurement
 from shoal.parameters import OneOf, Real
-from shoal.risk._options import Names
-from shoal.risk.linkage._compared import is_quantity
+from shoal.risk._options import Names, risk
+from shoal.risk.linkage._intruder import is_quantity
 from shoal.risk.linkage._right_links import about_renamed, about_sampled
-from shoal.table import Table, stacked_numbers
+from shoal.table import Table, ends_of_members, stacked_numbers
 
 Interval = Annotated[
     Literal["ranks", "deviations", "groups"], OneOf(("ranks", "deviations", "groups"))
@@ -42,11 +42,10 @@ class _ColumnDisclosure:
     @property
     def exactly(self) -> Flags:
         """Whether the interval is a single value, and the person's own."""
-        exact: Flags = (self.widths == 0) & (self.close > 0)
-        return exact
+        return (self.widths == 0) & (self.close > 0)
 
 
-@measure("share of numbers disclosed closely", direction="lower", limits=(0, 1), pairs=True)
+@risk("share of numbers disclosed closely", pairs=True)
 def interval_disclosure(
     original: Table,
     masked: Table,
@@ -111,6 +110,7 @@ def interval_disclosure(
     per_record = np.mean([one.close for one in found.values()], axis=0)
     blind = [one.blind for one in found.values() if one.blind is not None]
     everything = np.all([one.close > 0 for one in found.values()], axis=0)
+    exactly = {name: float(persons(one.exactly).mean()) for name, one in found.items()}
     return Measurement(
         "interval_disclosure",
         float(persons(per_record).mean()),
@@ -120,12 +120,10 @@ def interval_disclosure(
             "persons": original.person_count,
             "interval": interval,
             "percent": float(percent),
-            "zero_width": float(
-                np.mean([float(persons(o.exactly).mean()) for o in found.values()])
-            ),
+            "zero_width": float(np.mean(list(exactly.values()))),
             "all_columns": float(persons(everything).mean()),
             "columns": {name: float(persons(one.close).mean()) for name, one in found.items()},
-            "zero_widths": {name: float(persons(o.exactly).mean()) for name, o in found.items()},
+            "zero_widths": exactly,
             "median_widths": {name: one.median_width for name, one in found.items()},
         },
         warnings=(
@@ -186,26 +184,19 @@ def _hulls(
     name: str, masked: Table, own: Integers, before: Floats, after: Floats
 ) -> tuple[Floats, Floats]:
     """For each record, the ends of its group's values; NaN if its own value is missing."""
-    low, high = after, after
     swaps = [exchange for exchange in masked.exchanges if name in exchange.columns]
     if swaps:  # a swap keeps all values in their group
         groups = swaps[-1].groups.astype(np.int64)
+        members, values = groups, after
     else:
         groups = masked.codes(name).codes.astype(np.int64)
-        behind = np.full(len(after), np.nan)
-        behind[own[own >= 0]] = before[own >= 0]
-        low, high = np.fmin(after, behind), np.fmax(after, behind)
-    low, high = _ends(groups, low, high)
-    return np.where(np.isnan(after), np.nan, low), np.where(np.isnan(after), np.nan, high)
-
-
-def _ends(groups: Integers, low: Floats, high: Floats) -> tuple[Floats, Floats]:
-    """The smallest and largest value of each record's group; NaN if the group has none."""
-    least = np.full(groups.max(initial=0) + 1, np.nan)
-    most = least.copy()
-    np.fmin.at(least, groups, low)
-    np.fmax.at(most, groups, high)
-    return least[groups], most[groups]
+        released = own >= 0
+        members = np.concatenate([groups, groups[own[released]]])
+        values = np.concatenate([after, before[released]])
+    there = ~np.isnan(values)
+    ends = ends_of_members(members[there], values[there], groups.max(initial=0) + 1)[groups]
+    ends[np.isnan(after)] = np.nan
+    return ends[:, 0], ends[:, 1]
 
 
 def _chance_inside(original: Table, before: Floats, low: Floats, high: Floats) -> float:

@@ -109,7 +109,8 @@ def coded_column(name: str, people: MembersAndControl, *, exactly: bool = True) 
     ordered = (before == after and before in QUANTITIES) or {before, after} <= set(NUMBERS)
     both = stacked_codes(name, people.table, people.masked)
     known, records = both[: len(people.own)], both[len(people.own) :]
-    if ordered or _has_all(known[: people.members], records):
+    # missing ones are -1
+    if ordered or np.isin(records, np.append(known[: people.members], -1)).all():
         return CodedColumn(known, records, ordered, coarser=False)
     if not (people.own >= 0).any():
         return CodedColumn(*read_labels_of(name, people.table, people.masked), False, coarser=True)
@@ -117,14 +118,6 @@ def coded_column(name: str, people: MembersAndControl, *, exactly: bool = True) 
     if exactly:
         mapped = np.where(people.own >= 0, records[people.own], mapped)
     return CodedColumn(mapped, records, ordered=False, coarser=True)
-
-
-def _has_all(known: Integers, records: Integers) -> bool:
-    """Whether every code of the records is known, ignoring missing ones."""
-    has = np.zeros(int(max(known.max(initial=-1), records.max(initial=-1))) + 2, np.bool_)
-    has[known] = True
-    has[-1] = True  # missing ones are -1
-    return bool(has[records].all())
 
 
 def _usual_labels(name: str, people: MembersAndControl, records: Integers) -> Integers:
@@ -194,6 +187,7 @@ _FOLDS = 3
 _SEED = 0  # of the model, so that an attack can be repeated; it does not protect anything
 _PUBLIC_KEY = "11" * 32
 _MOST_INDICATORS = 1_000  # columns of zeros and ones for a learner that is not a tree
+_TREES_IN = ("sklearn.tree", "sklearn.ensemble")
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,7 +197,6 @@ class Model:
     fitted: Any
     regresses: bool
     classes: Integers
-    learnt_from: int
     own_guesses: Integers | None  # for the records learned from, in their order; None: unknown
     own_labels: Integers
     warnings: tuple[str, ...]
@@ -254,14 +247,14 @@ def learn(
     targets = _frequent_or_rest(labels)
     classes = np.unique(targets)
     if len(classes) == 1:
-        return Model(None, regresses, classes, len(rows), targets, labels, ())
+        return Model(None, regresses, classes, targets, labels, ())
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         fitted = _protected(estimator.fit, features, targets)
         own = _own_guesses(fitted, features, targets, classes, regresses, *whose)
     stopped = any("converge" in type(one.message).__name__.lower() for one in caught)
     messages = ("The learner stopped before it converged.",) if stopped else ()
-    return Model(fitted, regresses, classes, len(rows), own, labels, messages)
+    return Model(fitted, regresses, classes, own, labels, messages)
 
 
 def training_rows(masked: Table, own: Integers, models: int = 1) -> Integers:
@@ -376,7 +369,7 @@ def features_of(columns: Sequence[CodedColumn], learner: Any) -> tuple[Floats, F
     """
     count = len(columns[0].records)
     ranked = [_ranks(terms) for terms in columns]
-    if not _is_tree(learner):
+    if not (isinstance(learner, str) or type(learner).__module__.startswith(_TREES_IN)):
         nominal = sum(not terms.ordered for terms in columns)
         most = int(np.clip(_MOST_INDICATORS // max(nominal, 1), 2, 50))
         ranked = [
@@ -385,11 +378,6 @@ def features_of(columns: Sequence[CodedColumn], learner: Any) -> tuple[Floats, F
         ]
     features = np.column_stack(ranked)
     return features[:count], features[count:]
-
-
-def _is_tree(learner: Any) -> bool:
-    module = type(learner).__module__
-    return isinstance(learner, str) or module.startswith(("sklearn.tree", "sklearn.ensemble"))
 
 
 def _ranks(terms: CodedColumn) -> Floats:
@@ -417,5 +405,4 @@ def _indicators(ranks: Floats, records: int, most: int) -> Floats:
     """Zeros and ones for the most frequent values; the lower rank wins a tie."""
     levels, counts = np.unique(ranks[:records], return_counts=True)
     kept = np.sort(levels[np.lexsort((levels, -counts))][:most])
-    marked: Floats = (ranks[:, None] == kept).astype(np.float64)
-    return marked
+    return (ranks[:, None] == kept).astype(np.float64)

@@ -8,28 +8,23 @@ import numpy as np
 
 from shoal.errors import InputError, quoted
 from shoal.kernels.arrays import Floats, Integers
-from shoal.measurement import Measurement, measure
-from shoal.risk._options import Control, Count, Draw, Names
+from shoal.measurement import Measurement
+from shoal.risk._options import Control, Count, Draw, Names, risk
 from shoal.risk.attacks._success import (
     SAMPLE,
+    Attack,
+    Rates,
     ReleasedRegions,
-    attack_measurement,
-    check_tables,
     joint_counts,
-    nothing_found,
-    readable_columns,
     released_regions,
-    rows_to_attack,
 )
 from shoal.risk.linkage._intruder import known_columns
 from shoal.risk.linkage._right_links import Rate, about_sampled
 from shoal.table import Table
 
 
-@measure(
+@risk(
     "risk that two sources are linked through the release",
-    direction="lower",
-    limits=(0, 1),
     on_request="it needs two sources and people who were not in the table; ask for it by name, "
     "with a control",
 )
@@ -94,10 +89,10 @@ def linkability(
     >>> linkability(table, table).value
     1.0
     """
-    check_tables(original, masked, control)
+    attack = Attack("linkability", original, masked, control)
     sources = _sources(original, masked, left, right)
-    read, messages = readable_columns([*sources[0], *sources[1]], original, masked, control)
-    messages += about_sampled(original, masked)
+    read = attack.readable_columns([*sources[0], *sources[1]])
+    attack.warnings += about_sampled(original, masked)
     sides = [[column for column in read if column.name in source] for source in sources]
     details = {
         "left": [column.name for column in sides[0]],
@@ -105,19 +100,18 @@ def linkability(
         "neighbours": int(neighbours),
     }
     if not (sides[0] and sides[1]):
-        messages.append("One of the two sources has no released column, so nothing links them.")
-        return nothing_found("linkability", control, details | {"persons": 0}, messages)
+        nothing = "One of the two sources has no released column, so nothing links them."
+        return attack.nothing_found(nothing, details | {"persons": 0})
     taken = min(int(neighbours), masked.records)
     regions = released_regions(sides[0], masked), released_regions(sides[1], masked)
-    persons, others = rows_to_attack(original, control, int(sample), random_state)
-    return attack_measurement(
-        "linkability",
+    persons, others = attack.rows(int(sample), random_state)
+    rates = Rates(
         Rate.of(_chances(regions, persons, taken, masked.times)),
-        blind=Rate(_blind(masked.records, taken)),
-        control=None if others is None else Rate.of(_chances(regions, others, taken, masked.times)),
-        details=details | {"persons": len(persons), "records": masked.records},
-        warnings=messages,
+        Rate(_blind(masked.records, taken)),
+        None if others is None else Rate.of(_chances(regions, others, taken, masked.times)),
     )
+    details |= {"persons": len(persons), "records": masked.records}
+    return attack.measurement(rates, details)
 
 
 def _sources(

@@ -10,9 +10,9 @@ import numpy as np
 
 from shoal.errors import InputError, did_you_mean
 from shoal.kernels.arrays import Floats, Integers
-from shoal.measurement import Measurement, measure
+from shoal.measurement import Measurement
 from shoal.parameters import OneOf
-from shoal.risk._options import ColumnName, Control, Count, Draw, Known, Learner
+from shoal.risk._options import ColumnName, Control, Count, Draw, Known, Learner, risk
 from shoal.risk.attacks._learnt_guesses import (
     MembersAndControl,
     coded_column,
@@ -23,8 +23,7 @@ from shoal.risk.attacks._learnt_guesses import (
     training_rows,
     unpaired_intruder,
 )
-from shoal.risk.linkage._compared import is_quantity
-from shoal.risk.linkage._intruder import SAMPLE, drawn_rows
+from shoal.risk.linkage._intruder import SAMPLE, drawn_rows, is_quantity, mixed_rows
 from shoal.risk.linkage._right_links import wilson
 from shoal.table import Table, stacked_numbers
 
@@ -37,10 +36,8 @@ MembershipAttack = Annotated[Literal["distance", "model"], OneOf(("distance", "m
 _TOLERANCE = 0.1  # the share of a quantity's ranks that a model predicts as one value
 
 
-@measure(
+@risk(
     "chance of telling a member from others",
-    direction="lower",
-    limits=(0, 1),
     on_request="it needs people who were not in the table, as control, to know how near such "
     "people come to a release",
 )
@@ -173,8 +170,6 @@ def _gaps(people: MembersAndControl, hints: Sequence[str], rows: Integers) -> Fl
 
 def _records(people: MembersAndControl, hints: Sequence[str], rows: Integers) -> MixedRecords:
     """The people, then the masked records, equal ones once, by Gower with the original's ranges."""
-    from shoal.kernels.space.mixed_records import mixed_records
-
     values, codes, weights = [], [], []
     crowds = people.masked.group(hints)
     taken = np.concatenate([rows, len(people.own) + crowds.first_rows])
@@ -190,11 +185,7 @@ def _records(people: MembersAndControl, hints: Sequence[str], rows: Integers) ->
             # reveals members
             terms = coded_column(name, people, exactly=False)
             codes.append(np.concatenate([terms.people, terms.records])[taken])
-    return mixed_records(
-        np.array(values, np.float64).reshape(len(values), len(taken)).T,
-        np.array(codes, np.int64).reshape(len(codes), len(taken)).T,
-        weights=np.array(weights, np.float64),
-    )
+    return mixed_rows(values, codes, len(taken), np.array(weights, np.float64))
 
 
 def _confidence(
@@ -269,7 +260,7 @@ class Separation:
         The advantage uses the best threshold for these people. Accuracy and precision use
         thresholds found with other people, so they are not flattered.
         """
-        found, alarms = _rates(self.members, self.others, self._thresholds())
+        found, alarms = _rates(self.members, self.others, self._thresholds)
         right, false = self._rates_out_of_half()
         return {
             "area": self.area,
@@ -280,13 +271,14 @@ class Separation:
             "found_at_1_percent_false_alarms": float(found[alarms <= _FALSE_ALARMS].max()),
         }
 
+    @property
     def _thresholds(self) -> Floats:
         return np.append(np.unique(np.concatenate([self.members, self.others])), np.inf)
 
-    def _best_threshold(self) -> float:
-        at = self._thresholds()
-        found, alarms = _rates(self.members, self.others, at)
-        return float(at[np.argmax(found - alarms)])
+    def _best_threshold(self) -> Floats:
+        at = self._thresholds
+        best = np.argmax(np.subtract(*_rates(self.members, self.others, at)))
+        return at[[best]]
 
     def _rates_out_of_half(self) -> tuple[float, float]:
         """The shares of members and others called members, by thresholds from the other half."""
@@ -294,13 +286,11 @@ class Separation:
         if not all(len(half.members) and len(half.others) for half in halves):
             return 0.0, 0.0  # nothing to learn from: nobody is called a member
         rates = [
-            _rates(half.members, half.others, np.array([teacher._best_threshold()]))
+            _rates(half.members, half.others, teacher._best_threshold())
             for half, teacher in (halves, halves[::-1])
         ]
-        return (
-            float(np.mean([found for found, _ in rates])),
-            float(np.mean([alarms for _, alarms in rates])),
-        )
+        found, alarms = np.mean(rates, axis=(0, 2)).tolist()
+        return found, alarms
 
 
 def _rates(members: Floats, others: Floats, thresholds: Floats) -> tuple[Floats, Floats]:
@@ -316,8 +306,7 @@ def _shares_below(scores: Floats, others: Floats) -> Floats:
     ordered = np.sort(others)
     below = np.searchsorted(ordered, scores, side="left")
     up_to = np.searchsorted(ordered, scores, side="right")
-    shares: Floats = (below + up_to) / (2 * len(ordered))
-    return shares
+    return (below + up_to) / (2 * len(ordered))
 
 
 def _variance_of_mean(values: Floats) -> float:

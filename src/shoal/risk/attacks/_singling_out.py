@@ -10,19 +10,17 @@ import numpy as np
 
 from shoal.errors import InputError
 from shoal.kernels.arrays import Flags, Integers
-from shoal.measurement import Measurement, measure
+from shoal.measurement import Measurement
 from shoal.parameters import Integer, OneOf
 from shoal.randomness import SecretStream
-from shoal.risk._options import Control, Count, Draw, Known
-from shoal.risk.attacks._success import (
-    attack_measurement,
-    check_tables,
-    nothing_found,
-    one_numbering,
-    public_stream,
-    readable_columns,
+from shoal.risk._options import Control, Count, Draw, Known, risk
+from shoal.risk.attacks._success import Attack, Rates, one_numbering
+from shoal.risk.linkage._intruder import (
+    PUBLIC_KEY,
+    drawn_rows,
+    known_columns,
+    persons_of_records,
 )
-from shoal.risk.linkage._intruder import drawn_rows, known_columns, persons_of_records
 from shoal.risk.linkage._right_links import Rate, clusters_if_repeated
 from shoal.table import ReleasedColumn, Table, owned_pairs
 
@@ -41,12 +39,7 @@ SinglingOutMode = Annotated[
 NumberCondition = Annotated[Literal["near", "beyond"], OneOf(("near", "beyond"))]
 
 
-@measure(
-    "risk of being singled out, above blind guessing",
-    direction="lower",
-    limits=(0, 1),
-    by_counts=True,
-)
+@risk("risk of being singled out, above blind guessing", by_counts=True)
 def singling_out(
     original: Table,
     masked: Table,
@@ -118,40 +111,36 @@ def singling_out(
     >>> singling_out(table, table).details["success"]
     1.0
     """
-    check_tables(original, masked, control)
+    attack = Attack("singling_out", original, masked, control)
     names = known_columns(original, masked, known)
     if mode == "univariate" and not masked.pairs_with(original):
         raise InputError(
             "The mode 'univariate' needs paired rows, and the two tables do not come from one "
             "input. Choose the mode 'multivariate'."
         )
-    read, messages = readable_columns(names, original, masked, control)
+    read = attack.readable_columns(names)
     details = {"known": [column.name for column in read], "mode": mode}
     if not any((column.labels >= 0).any() for column in read):
-        messages.append("Nothing was released that could set a condition.")
-        return nothing_found("singling_out", control, details | {"attacks": 0}, messages)
+        nothing = "Nothing was released that could set a condition."
+        return attack.nothing_found(nothing, details | {"attacks": 0})
     read = [column.near() if numbers == "near" else column.beyond() for column in read]
-    space, short = _predicate_space(read, original, masked, control, random_state)
-    stream = public_stream("predicates", random_state)
+    space = _predicate_space(read, attack, random_state)
+    # reproducible, and different for each ``random_state``
+    chosen = () if random_state is None else (str(int(random_state)),)
+    stream = SecretStream.from_key_hex(PUBLIC_KEY).derive("predicates", *chosen)
     if mode == "multivariate":
         width = len(read) if columns is None else min(int(columns), len(read))
-        outcome = _multivariate(space, original, masked, width, int(attacks), stream)
+        rates, facts = _multivariate(space, width, int(attacks), stream)
     else:
-        outcome = _univariate(space, original, masked, int(attacks), stream)
-    return attack_measurement(
-        "singling_out",
-        outcome.attack,
-        blind=outcome.blind,
-        control=outcome.control,
-        details=details | outcome.facts,
-        warnings=[*messages, *short],
-    )
+        rates, facts = _univariate(space, int(attacks), stream)
+    return attack.measurement(rates, details | facts)
 
 
 @dataclass(frozen=True, eq=False)
 class PredicateSpace:
     """The persons, and the values that the released labels cover, all columns in one numbering."""
 
+    attack: Attack
     columns: Sequence[ReleasedColumn]
     labels: Integers  # [column, released record], -1 where the cell is missing
     runs: Runs
@@ -164,8 +153,7 @@ class PredicateSpace:
         """A row of the only person each predicate holds for; below 0 if there is none."""
         from shoal.kernels.boxes.predicates import isolated_rows
 
-        found: Integers = isolated_rows(rows, columns, labels, self.runs)
-        return found
+        return isolated_rows(rows, columns, labels, self.runs)
 
     def affordable(self, columns: Integers, *labels: Integers) -> int:
         """How many of the predicates, from the first on, can be tried in a short time."""
@@ -176,34 +164,21 @@ class PredicateSpace:
         return min(len(columns), max(_FEWEST_ATTACKS, within))
 
 
-@dataclass(frozen=True)
-class AttackRates:
-    """The rates of an attack."""
-
-    attack: Rate
-    blind: Rate
-    control: Rate | None
-    facts: dict[str, Any]
-
-
 def _predicate_space(
-    read: Sequence[ReleasedColumn],
-    original: Table,
-    masked: Table,
-    control: Table | None,
-    random_state: int | None,
-) -> tuple[PredicateSpace, list[str]]:
+    read: Sequence[ReleasedColumn], attack: Attack, random_state: int | None
+) -> PredicateSpace:
     from shoal.kernels.boxes.predicates import indexed
 
+    original, masked, control = attack.original, attack.masked, attack.control
     values = np.stack([column.values for column in read])
     counts = np.array([len(column.places) for column in read])
     people, paired = original.person_count, masked.pairs_with(original)
-    outside, messages = None, []
+    outside = None
     if control is not None:
         others = _all_rows(control, drawn_rows(control, people, random_state))
         outside = indexed(values[:, len(original) + others], counts, control.persons[others])
         if control.person_count < people:
-            messages.append(_about_control(control.person_count, people, paired))
+            attack.warnings.append(_about_control(control.person_count, people, paired))
             people = control.person_count if paired else people
     persons = _all_rows(original, drawn_rows(original, people, random_state))
     sources = np.arange(len(masked))
@@ -221,7 +196,7 @@ def _predicate_space(
         persons = np.repeat(np.arange(len(original)), np.minimum(original.times, 2))
         owners = np.arange(len(persons))
     inside = indexed(values[:, persons], counts, owners)
-    return PredicateSpace(read, labels, runs, sources, persons, inside, outside), messages
+    return PredicateSpace(attack, read, labels, runs, sources, persons, inside, outside)
 
 
 def _all_rows(table: Table, rows: Integers) -> Integers:
@@ -239,13 +214,9 @@ def _about_control(others: int, people: int, paired: bool) -> str:
 
 
 def _multivariate(
-    space: PredicateSpace,
-    original: Table,
-    masked: Table,
-    width: int,
-    attacks: int,
-    stream: SecretStream,
-) -> AttackRates:
+    space: PredicateSpace, width: int, attacks: int, stream: SecretStream
+) -> tuple[Rates, dict[str, Any]]:
+    original, masked = space.attack.original, space.attack.masked
     # sorted by cells, so that the order of rows and columns does not matter
     order = np.lexsort(space.labels[::-1])
     sources = order if len(space.sources) == len(order) else order[np.isin(order, space.sources)]
@@ -270,12 +241,8 @@ def _multivariate(
         owners = persons_of_records(original, masked)[source]
         own = original.persons[space.persons[found.clip(0)]] == owners
         facts["isolated_by_own_record"] = int((own & (found >= 0)).sum())
-    return AttackRates(
-        Rate.of(found >= 0, alike.astype(np.int64), *persons),
-        Rate.of(blind),
-        _control_rate(space, columns, predicates),
-        facts,
-    )
+    attack = Rate.of(found >= 0, alike.astype(np.int64), *persons)
+    return Rates(attack, Rate.of(blind), _control_rate(space, columns, predicates)), facts
 
 
 def _drawn_records(masked: Table, rows: Integers, count: int, stream: SecretStream) -> Integers:
@@ -293,14 +260,14 @@ def _at(masked: Table, rows: Integers, records: Integers) -> Integers:
     """The rows that hold these records, numbered in the order of the rows."""
     if masked.times is None:
         return rows[records]
-    found: Integers = rows[np.searchsorted(np.cumsum(masked.times[rows]), records, side="right")]
-    return found
+    return rows[np.searchsorted(np.cumsum(masked.times[rows]), records, side="right")]
 
 
 def _univariate(
-    space: PredicateSpace, original: Table, masked: Table, attacks: int, stream: SecretStream
-) -> AttackRates:
+    space: PredicateSpace, attacks: int, stream: SecretStream
+) -> tuple[Rates, dict[str, Any]]:
     """The rarest released values; a person counts if their record has the value."""
+    masked = space.attack.masked
     there = space.labels >= 0
     cells = space.labels[there]
     if masked.has_persons:  # a value counts once for each person who has it
@@ -315,25 +282,23 @@ def _univariate(
     rarest = released[np.lexsort((luck, counts[released]))[:attacks]]
     columns, labels = column_of[rarest][:, None], rarest[:, None]
     found = space.isolated(space.inside, columns, labels)
-    own = (found >= 0) & _have(space, original, masked, rarest, space.persons[found.clip(0)])
+    own = (found >= 0) & _have(space, rarest, space.persons[found.clip(0)])
     isolated = int((found >= 0).sum())
     chance = np.where(found >= 0, counts[rarest] / masked.person_count, 0.0)
     control = _control_rate(space, columns, labels)
     if control is not None:  # they have no records: assume the same share is right as for members
         right = int(own.sum()) / max(isolated, 1)
         control = replace(control, share=control.share * right)
-    return AttackRates(
-        Rate.of(own),
-        Rate(float(chance.mean())),
-        control,
-        {"attacks": len(rarest), "isolated": isolated, "isolated_by_own_record": int(own.sum())},
-    )
+    return Rates(Rate.of(own), Rate(float(chance.mean())), control), {
+        "attacks": len(rarest),
+        "isolated": isolated,
+        "isolated_by_own_record": int(own.sum()),
+    }
 
 
-def _have(
-    space: PredicateSpace, original: Table, masked: Table, labels: Integers, rows: Integers
-) -> Flags:
+def _have(space: PredicateSpace, labels: Integers, rows: Integers) -> Flags:
     """Whether the person of each row of the original has a record with the row's label."""
+    original, masked = space.attack.original, space.attack.masked
     wanted = np.zeros(int(space.labels.max()) + 1, np.bool_)
     wanted[labels] = True
     column, record = np.nonzero((space.labels >= 0) & wanted[space.labels])

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from shoal.errors import InputError, quoted
 from shoal.kernels.arrays import Integers
 from shoal.measurement import Measurement
-from shoal.randomness import SecretStream
-from shoal.risk.linkage._intruder import PUBLIC_KEY, drawn_rows
+from shoal.risk.linkage._intruder import drawn_rows
 from shoal.risk.linkage._right_links import Rate, about_renamed
-from shoal.table import Classes, ReleasedColumn, Table, released_column, shared_persons
+from shoal.table import Classes, ReleasedColumn, Table, owned_pairs, released_column, shared_persons
 
 if TYPE_CHECKING:
     from shoal.kernels.boxes.nearest_regions import Regions
@@ -69,91 +68,95 @@ def _ratio_end(product: float, above: float, below: float, sign: int) -> float:
     return max(0.0, (product + sign * math.sqrt(max(0.0, product**2 - above * below))) / below)
 
 
-def higher(blind: Rate, control: Rate | None) -> Rate:
-    """What an attack must beat: blind guessing, or itself on control persons."""
-    return blind if control is None or control.share <= blind.share else control
+class Rates(NamedTuple):
+    """How often an attack succeeds: on people in the table, blindly, and on a control group."""
+
+    attack: Rate
+    blind: Rate
+    control: Rate | None = None
+
+    @property
+    def baseline(self) -> Rate:
+        """What the attack must beat: blind guessing, or itself on control persons."""
+        if self.control is None or self.control.share <= self.blind.share:
+            return self.blind
+        return self.control
 
 
-def attack_measurement(
-    name: str,
-    attack: Rate,
-    *,
-    blind: Rate,
-    control: Rate | None,
-    details: Mapping[str, Any],
-    warnings: Sequence[str] = (),
-) -> Measurement:
-    """The risk above the better of blind guessing and the attack on control persons."""
-    messages = [*warnings]
-    if control is None:
-        messages.append(WITHOUT_CONTROL)
-    baseline = higher(blind, control)
-    value, interval = risk_above(attack, baseline)
-    if baseline.share >= 1:
-        messages.append("Blind guessing is always right, so no attack can be better.")
-    elif interval[0] <= 0:
-        better = "blind guessing" if baseline is blind else "on people who were not in the table"
-        messages.append(f"The attack is no better than {better}.")
-    rates = {"success": attack, "blind": blind} | ({} if control is None else {"control": control})
-    facts: dict[str, Any] = {title: rate.share for title, rate in rates.items()}
-    facts["intervals"] = {title: list(rate.interval) for title, rate in rates.items()}
-    return Measurement(
-        name,
-        value,
-        interval=interval,
-        baseline=0.0,
-        details={**facts, **details},
-        warnings=tuple(messages),
-    )
+@dataclass(eq=False)
+class Attack:
+    """The tables of an attack on a release, and what to warn of; raises if there is nobody."""
 
+    name: str
+    original: Table
+    masked: Table
+    control: Table | None
+    warnings: list[str] = field(default_factory=list)
 
-def nothing_found(
-    name: str, control: Table | None, details: Mapping[str, Any], warnings: Sequence[str]
-) -> Measurement:
-    """The measurement of an attack that has nothing to work with."""
-    none = Rate(0.0)
-    others = None if control is None else none
-    return attack_measurement(
-        name, none, blind=none, control=others, details=details, warnings=warnings
-    )
+    def __post_init__(self) -> None:
+        if len(self.masked) == 0 or len(self.original) == 0:
+            raise InputError("An attack needs records, and one of the two tables has none.")
+        if self.control is not None:
+            check_control(self.control, self.original)
 
+    def readable_columns(self, names: Sequence[str]) -> list[ReleasedColumn]:
+        """The released columns among these that can be read, by name."""
+        if self.control is not None:
+            check_control(self.control, self.original, names)
+        released = sorted(name for name in names if name in self.masked.columns)
+        columns = [released_column(n, self.original, self.masked, self.control) for n in released]
+        unread = [column.name for column in columns if column.reading == "nothing"]
+        paired = [column.name for column in columns if column.reading == "pairs"]
+        self.warnings += about_renamed(self.original, self.masked, names)
+        if unread:
+            self.warnings.append(
+                f"The released cells of {quoted(unread)} could not be read as values, intervals or "
+                "sets of the original, so the attack ignored them."
+            )
+        if paired:
+            self.warnings.append(
+                f"Some released values of {quoted(paired)} are names of groups. Each is assumed to "
+                "stand for the values of the people who have it."
+            )
+        return [column for column in columns if column.reading != "nothing"]
 
-def check_tables(original: Table, masked: Table, control: Table | None) -> None:
-    """Raise InputError if there is nobody to attack, or the control group is not valid."""
-    if len(masked) == 0 or len(original) == 0:
-        raise InputError("An attack needs records, and one of the two tables has none.")
-    if control is not None:
-        check_control(control, original)
+    def rows(self, sample: int, random_state: int | None) -> tuple[Integers, Integers | None]:
+        """One row of each person to attack, and of each control person, after the original's."""
+        persons = drawn_rows(self.original, sample, random_state)
+        if self.control is None:
+            return persons, None
+        return persons, len(self.original) + drawn_rows(self.control, sample, random_state)
 
-
-def public_stream(purpose: str, random_state: int | None) -> SecretStream:
-    """The random draws of an attack: reproducible, and different for each ``random_state``."""
-    chosen = () if random_state is None else (str(int(random_state)),)
-    return SecretStream.from_key_hex(PUBLIC_KEY).derive(purpose, *chosen)
-
-
-def readable_columns(
-    names: Sequence[str], original: Table, masked: Table, control: Table | None
-) -> tuple[list[ReleasedColumn], list[str]]:
-    """The released columns among these that can be read, by name, and the warnings."""
-    if control is not None:
-        check_control(control, original, names)
-    released = sorted(name for name in names if name in masked.columns)
-    columns = [released_column(name, original, masked, control) for name in released]
-    unread = [column.name for column in columns if column.reading == "nothing"]
-    paired = [column.name for column in columns if column.reading == "pairs"]
-    messages = [*about_renamed(original, masked, names)]
-    if unread:
-        messages.append(
-            f"The released cells of {quoted(unread)} could not be read as values, intervals or "
-            "sets of the original, so the attack ignored them."
+    def measurement(self, rates: Rates, details: Mapping[str, Any]) -> Measurement:
+        """The risk above the better of blind guessing and the attack on control persons."""
+        messages = [*self.warnings]
+        if rates.control is None:
+            messages.append(WITHOUT_CONTROL)
+        value, interval = risk_above(rates.attack, rates.baseline)
+        if rates.baseline.share >= 1:
+            messages.append("Blind guessing is always right, so no attack can be better.")
+        elif interval[0] <= 0:
+            blind = rates.baseline is rates.blind
+            better = "blind guessing" if blind else "on people who were not in the table"
+            messages.append(f"The attack is no better than {better}.")
+        each = {"success": rates.attack, "blind": rates.blind, "control": rates.control}
+        shown = {title: rate for title, rate in each.items() if rate is not None}
+        facts: dict[str, Any] = {title: rate.share for title, rate in shown.items()}
+        facts["intervals"] = {title: list(rate.interval) for title, rate in shown.items()}
+        return Measurement(
+            self.name,
+            value,
+            interval=interval,
+            baseline=0.0,
+            details={**facts, **details},
+            warnings=tuple(messages),
         )
-    if paired:
-        messages.append(
-            f"Some released values of {quoted(paired)} are names of groups. Each is assumed to "
-            "stand for the values of the people who have it."
-        )
-    return [column for column in columns if column.reading != "nothing"], messages
+
+    def nothing_found(self, why: str, details: Mapping[str, Any]) -> Measurement:
+        """The measurement of an attack that has nothing to work with."""
+        self.warnings.append(why)
+        none = Rate(0.0)
+        return self.measurement(Rates(none, none, None if self.control is None else none), details)
 
 
 def one_numbering(columns: Sequence[ReleasedColumn]) -> tuple[Integers, Runs]:
@@ -230,14 +233,21 @@ def released_regions(columns: Sequence[ReleasedColumn], masked: Table) -> Releas
     return ReleasedRegions(regions, classes, np.stack([column.values for column in columns]))
 
 
-def rows_to_attack(
-    original: Table, control: Table | None, sample: int, random_state: int | None
-) -> tuple[Integers, Integers | None]:
-    """One row of each person to attack and of each control person, numbered after the original."""
-    persons = drawn_rows(original, sample, random_state)
-    if control is None:
-        return persons, None
-    return persons, len(original) + drawn_rows(control, sample, random_state)
+def labels_of_persons(
+    rows: Integers, owners: Integers, labels: Integers
+) -> tuple[Integers, Integers]:
+    """The different labels that the persons of some rows have in any of their rows.
+
+    Each label comes after the place of its person's row, ascending. ``rows`` are of different
+    persons; ``owners`` and ``labels`` are those of all rows, a label below 0 is none.
+    """
+    if len(np.unique(owners)) == len(owners):
+        own = labels[rows]
+        return np.flatnonzero(own >= 0), own[own >= 0]
+    place = np.full(int(owners.max()) + 1, -1)
+    place[owners[rows]] = np.arange(len(rows))
+    wanted = (place[owners] >= 0) & (labels >= 0)
+    return owned_pairs(place[owners[wanted]], labels[wanted])
 
 
 def joint_counts(one: Classes, other: Integers, times: Integers | None = None) -> Integers:

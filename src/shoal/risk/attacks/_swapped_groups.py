@@ -15,7 +15,7 @@ from shoal.errors import InputError
 from shoal.kernels.arrays import Floats, Integers
 from shoal.measurement import Measurement
 from shoal.risk._classes import one_value_for_all
-from shoal.risk.linkage._compared import is_quantity
+from shoal.risk.linkage._intruder import is_quantity
 from shoal.risk.linkage._right_links import Rate, clusters_if_repeated
 from shoal.table import Exchange, Table, stacked_codes, stacked_numbers
 
@@ -231,8 +231,7 @@ def _owned_rows(masked: Table, exchange: Exchange, secret: str) -> Integers:
 
 def _labels(exchange: Exchange) -> Integers:
     """The groups, numbered without gaps: records may have been removed since."""
-    labels: Integers = np.unique(exchange.groups, return_inverse=True)[1].astype(np.int64)
-    return labels
+    return np.unique(exchange.groups, return_inverse=True)[1].astype(np.int64)
 
 
 def _ranks(masked: Table, secret: str) -> Integers:

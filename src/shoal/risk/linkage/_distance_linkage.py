@@ -10,21 +10,23 @@ import numpy as np
 
 from shoal.errors import InputError, quoted
 from shoal.kernels.arrays import Flags, Floats, Integers
-from shoal.measurement import Measurement, measure
+from shoal.measurement import Measurement
 from shoal.parameters import OneOf
-from shoal.risk._options import Count, Draw, Known
-from shoal.risk.linkage._compared import (
+from shoal.risk._options import Count, Draw, Known, risk
+from shoal.risk.linkage._intruder import (
+    SAMPLE,
+    Intruder,
     KnownCodes,
     KnownNumbers,
+    intruder_of,
     is_quantity,
     known_codes,
     known_numbers,
+    mixed_rows,
     numbered_tuples,
-    values_before,
 )
-from shoal.risk.linkage._intruder import SAMPLE, Intruder, intruder_of
 from shoal.risk.linkage._right_links import Links, about_coarser, blind_links, right_links
-from shoal.table import Table
+from shoal.table import Listed, Table
 
 if TYPE_CHECKING:
     from shoal.kernels.linkage.mixed_linkage import Behind
@@ -36,7 +38,7 @@ _LEAST_GAP = 1e-100
 LinkageDissimilarity = Annotated[Literal["gower", "euclidean"], OneOf(("gower", "euclidean"))]
 
 
-@measure("share of right links by distance", direction="lower", limits=(0, 1), pairs=True)
+@risk("share of right links by distance", pairs=True)
 def distance_linkage(
     original: Table,
     masked: Table,
@@ -98,25 +100,18 @@ def distance_linkage(
     [0.5, 0.5, 1.0]
     """
     intruder = intruder_of(original, masked, known=known, sample=sample, random_state=random_state)
-    links = distance_links(intruder, *intruder.people, dissimilarity=dissimilarity)
+    links = distance_links(intruder, dissimilarity=dissimilarity)
     return right_links("distance_linkage", intruder, links)
 
 
-def distance_links(
-    intruder: Intruder,
-    person_labels: Integers,
-    record_labels: Integers,
-    *,
-    dissimilarity: LinkageDissimilarity = "gower",
-) -> Links:
+def distance_links(intruder: Intruder, *, dissimilarity: LinkageDissimilarity = "gower") -> Links:
     """The chance that the nearest record, ties at random, has the person's label."""
     if not intruder.released:
-        return blind_links(intruder, person_labels, record_labels)
+        return blind_links(intruder)
     numeric = [
         name for name in intruder.released if is_quantity(name, intruder.original, intruder.masked)
     ]
-    quantities = set(numeric)
-    nominal = [name for name in intruder.released if name not in quantities]
+    nominal = [name for name in intruder.released if name not in numeric]
     if nominal and dissimilarity == "euclidean":
         raise InputError(
             "Euclidean distance compares numbers, but these columns of the tables are not "
@@ -124,7 +119,7 @@ def distance_links(
             "as 'known'."
         )
     sides = _sides(intruder, numeric, nominal, squared=dissimilarity == "euclidean")
-    chances = _chances(intruder, sides, person_labels, record_labels)
+    chances = _chances(intruder, sides)
     coarser = [name for name, codes in zip(nominal, sides.codes, strict=True) if codes.coarser]
     return Links(chances, warnings=(*about_coarser(coarser), *_about_gaps(intruder)))
 
@@ -141,7 +136,7 @@ class _Sides:
     def tells_apart(self) -> bool:
         """Whether records with different numbers are never at distance 0."""
         return all(
-            len(column.released) < 2 or (0 < weight < np.inf and _differ_clearly(column))
+            len(column.after.present) < 2 or (0 < weight < np.inf and _differ_clearly(column.after))
             for column, weight in zip(self.numbers, self.weights, strict=True)
         )
 
@@ -155,25 +150,18 @@ class _Sides:
 
     def records(self, persons: Integers) -> MixedRecords:
         """The groups of records, then some persons, on the scale of the original."""
-        from shoal.kernels.space.mixed_records import mixed_records
-
         values, codes = (
             [np.concatenate([column.records, column.persons[persons]]) for column in columns]
             for columns in (self.numbers, self.codes)
         )
         rows = len((values or codes)[0])
-        return mixed_records(
-            np.array(values, np.float64).reshape(len(values), rows).T,
-            np.array(codes, np.int64).reshape(len(codes), rows).T,
-            weights=self.weights,
-            squared=self.squared,
-        )
+        return mixed_rows(values, codes, rows, self.weights, squared=self.squared)
 
 
-def _differ_clearly(column: KnownNumbers) -> bool:
+def _differ_clearly(released: Listed) -> bool:
     """Whether different released numbers are more than the least gap apart."""
-    values = column.released
-    if column.is_listed:  # different values may be the same float
+    values = released.present
+    if released.codes is not None:  # different values may be the same float
         return float(np.diff(values).min()) > _LEAST_GAP
     least = np.abs(values[values != 0]).min(initial=np.inf)
     if least > _LEAST_GAP * 2.0**60:  # neighboring floats differ by more than their size / 2**54
@@ -186,23 +174,21 @@ def _sides(
 ) -> _Sides:
     numbers = [known_numbers(intruder, name) for name in numeric]
     scales = [
-        float(values_before(intruder, name).var() if squared else np.ptp(column.levels))
-        if len(column.levels)
+        float(column.values_before.var() if squared else np.ptp(column.before.present))
+        if len(column.before.present)
         else 0.0
-        for name, column in zip(numeric, numbers, strict=True)
+        for column in numbers
     ]
     # a column that is constant in the original counts for nothing
     weights = np.array([1.0 / scale if scale > 0 else 0.0 for scale in scales])
     return _Sides(numbers, [known_codes(intruder, name) for name in nominal], weights, squared)
 
 
-def _chances(
-    intruder: Intruder, sides: _Sides, person_labels: Integers, record_labels: Integers
-) -> Floats:
+def _chances(intruder: Intruder, sides: _Sides) -> Floats:
     """For each person, the chance that a random one of the nearest records has the label."""
     from shoal.kernels.linkage.mixed_linkage import behind, with_label
 
-    crowds = intruder.crowds
+    crowds, (person_labels, record_labels) = intruder.crowds, intruder.labels
     whom = behind(crowds.rows, crowds.labels, record_labels, person_labels)
     alike = np.zeros(len(intruder.persons), np.int64)
     ties = np.ones(len(intruder.persons), np.int64)

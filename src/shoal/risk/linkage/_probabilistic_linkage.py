@@ -5,7 +5,7 @@ Fellegi and Sunter's weights are learned from the agreement patterns of all pair
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -13,12 +13,19 @@ import numpy as np
 
 from shoal.errors import InputError
 from shoal.kernels.arrays import Floats, Integers, Labels
-from shoal.measurement import Measurement, measure
+from shoal.measurement import Measurement
 from shoal.parameters import Flag, OneOf
 from shoal.randomness import SecretStream
-from shoal.risk._options import Count, Draw, Known
-from shoal.risk.linkage._compared import SCORED_SAMPLE, Compared, best_scores, compared
-from shoal.risk.linkage._intruder import PUBLIC_KEY, Intruder, intruder_of
+from shoal.risk._options import Count, Draw, Known, risk
+from shoal.risk.linkage._intruder import (
+    PUBLIC_KEY,
+    SCORED_SAMPLE,
+    Compared,
+    Intruder,
+    best_scores,
+    compared,
+    intruder_of,
+)
 from shoal.risk.linkage._right_links import Links, about_coarser, blind_links, right_links
 from shoal.table import Table
 
@@ -30,7 +37,7 @@ if TYPE_CHECKING:
 MOST_PERSONS = 3_000
 
 
-@measure("share of right links by agreement", direction="lower", limits=(0, 1), pairs=True)
+@risk("share of right links by agreement", pairs=True)
 def probabilistic_linkage(
     original: Table,
     masked: Table,
@@ -92,19 +99,12 @@ def probabilistic_linkage(
     1.0
     """
     intruder = intruder_of(original, masked, known=known, sample=sample, random_state=random_state)
-    links = probabilistic_links(
-        intruder, *intruder.people, one_to_one=one_to_one, estimate=estimate
-    )
+    links = probabilistic_links(intruder, one_to_one=one_to_one, estimate=estimate)
     return right_links("probabilistic_linkage", intruder, links)
 
 
 def probabilistic_links(
-    intruder: Intruder,
-    person_labels: Integers,
-    record_labels: Integers,
-    *,
-    one_to_one: bool = False,
-    estimate: Estimate = "by-person",
+    intruder: Intruder, *, one_to_one: bool = False, estimate: Estimate = "by-person"
 ) -> Links:
     """The chance that the record with the largest weight has the person's label."""
     from shoal.kernels.linkage.best_scores import scoring
@@ -115,8 +115,8 @@ def probabilistic_links(
             f"{len(intruder.persons):,}. Pass a smaller 'sample'."
         )
     if not intruder.released:
-        return blind_links(intruder, person_labels, record_labels)
-    both = compared(intruder)
+        return blind_links(intruder)
+    both = compared(intruder, {})
     learned = learn_weights(
         both.persons.codes,
         both.records.codes,
@@ -126,18 +126,22 @@ def probabilistic_links(
     )
     how = scoring(learned.agreeing, learned.differing, np.empty(0), gauss=False)
     if one_to_one:
-        chances = one_to_one_chances(both, how, intruder.released, person_labels, record_labels)
+        chances = one_to_one_chances(intruder, both, how)
     else:
-        found = best_scores(intruder, both, how, person_labels, record_labels)
+        found = best_scores(intruder, both, how)
         chances = found.alike / found.ties
-    warnings = (*about_coarser(both.coarser), *_about_learning(learned))
-    details = {"one_to_one": one_to_one, "estimate": estimate, **_details(intruder, both, learned)}
-    return Links(chances, details, warnings)
-
-
-def _details(intruder: Intruder, both: Compared, learned: Learned) -> dict[str, object]:
+    warnings = [*about_coarser(both.coarser)]
+    if learned.persons == 0:
+        warnings.append(
+            "There are too many patterns of agreement to learn from, so the weights are the "
+            "starting values."
+        )
+    elif not learned.converged:
+        warnings.append(f"The weights did not converge in {MOST_STEPS} steps of learning.")
     names = intruder.released
-    return {
+    details = {
+        "one_to_one": one_to_one,
+        "estimate": estimate,
         "m": dict(zip(names, learned.m.tolist(), strict=True)),
         "u": dict(zip(names, learned.u.tolist(), strict=True)),
         "prevalence": learned.prevalence,
@@ -147,26 +151,10 @@ def _details(intruder: Intruder, both: Compared, learned: Learned) -> dict[str, 
         "patterns": learned.patterns,
         "different_records": len(both.sizes),
     }
+    return Links(chances, details, tuple(warnings))
 
 
-def _about_learning(learned: Learned) -> tuple[str, ...]:
-    if learned.persons == 0:
-        return (
-            "There are too many patterns of agreement to learn from, so the weights are the "
-            "starting values.",
-        )
-    if not learned.converged:
-        return (f"The weights did not converge in {MOST_STEPS} steps of learning.",)
-    return ()
-
-
-def one_to_one_chances(
-    both: Compared,
-    how: Scoring,
-    columns: Sequence[str],
-    person_labels: Integers,
-    record_labels: Integers,
-) -> Floats:
+def one_to_one_chances(intruder: Intruder, both: Compared, how: Scoring) -> Floats:
     """The chance that a person is linked to a record with the person's label.
 
     The order of persons and records depends only on their values and a public key. If there are
@@ -174,7 +162,7 @@ def one_to_one_chances(
     rows. Equal records are exchanged at random, and so are equal persons: a person linked to one
     of two equal records gets the right one with chance 1/2.
     """
-    by_name = np.argsort(columns)
+    by_name = np.argsort(intruder.released)
     stream = SecretStream.from_key_hex(PUBLIC_KEY).derive("one-to-one")
     persons = np.lexsort(both.persons.codes[by_name])
     persons = persons[stream.permutation(len(persons))]
@@ -182,7 +170,7 @@ def one_to_one_chances(
     linked = np.full(len(persons), -1)
     of_persons, of_records = _assigned(both, how, persons, both.tuples[records])
     linked[persons[of_persons]] = both.tuples[records[of_records]]
-    return _exchanged(both, linked, person_labels, record_labels)
+    return _exchanged(both, linked, *intruder.labels)
 
 
 def _assigned(
@@ -275,14 +263,12 @@ class Learned:
     @property
     def agreeing(self) -> Floats:
         """The weight of agreement in each column: the logarithm of a likelihood ratio."""
-        weights: Floats = np.log(self.m / self.u)
-        return weights
+        return np.log(self.m / self.u)
 
     @property
     def differing(self) -> Floats:
         """The weight of a difference in each column."""
-        weights: Floats = np.log((1 - self.m) / (1 - self.u))
-        return weights
+        return np.log((1 - self.m) / (1 - self.u))
 
 
 def learn_weights(
@@ -319,14 +305,11 @@ def learn_weights(
     def by_pair(weights: Floats, prevalence: float) -> Floats:
         share = min(max(prevalence, _HARDLY_ANY), 1 - _HARDLY_ANY)
         against = np.log((1 - share) / share) - weights
-        matches: Floats = pairs / (1 + np.exp(np.minimum(against, 700.0)))
-        return matches
+        return pairs / (1 + np.exp(np.minimum(against, 700.0)))
 
     expected = by_person if estimate == "by-person" else by_pair
-    m, u, prevalence, steps, converged = _maximised(
-        agreed, present, pairs, start, prevalence, expected
-    )
-    return Learned(m, u, prevalence, steps, converged, learned_from, len(pairs))
+    found_best = _maximised(agreed, present, pairs, start, prevalence, expected)
+    return Learned(*found_best, learned_from, len(pairs))
 
 
 def _spread(persons: int) -> Integers:

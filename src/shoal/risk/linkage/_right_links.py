@@ -88,8 +88,9 @@ class Links:
     warnings: tuple[str, ...] = ()
 
 
-def blind_links(intruder: Intruder, person_labels: Integers, record_labels: Integers) -> Links:
+def blind_links(intruder: Intruder) -> Links:
     """The links if no known column was released: any record is as good as another."""
+    person_labels, record_labels = intruder.labels
     values, counts = np.unique(record_labels, return_counts=True)
     at = np.minimum(np.searchsorted(values, person_labels), len(values) - 1)
     there = (values[at] == person_labels) & (person_labels >= 0)
@@ -161,7 +162,7 @@ def bound_of(intruder: Intruder) -> Bound | None:
 
 def right_links(name: str, intruder: Intruder, links: Links) -> Measurement:
     """The measurement of a linkage, from the chance that each person's link is right."""
-    together = _together(intruder)
+    together = correlated_links(intruder)
     rate = Rate.of(links.chances, *together)
     # picking any record for any person: most persons of a small sample have none
     blind = 1.0 / max(intruder.original.person_count, intruder.masked.person_count)
@@ -190,7 +191,7 @@ def right_links(name: str, intruder: Intruder, links: Links) -> Measurement:
         rate.share,
         interval=rate.interval,
         baseline=blind,
-        per_record=partial(_placed, len(intruder.original), intruder.persons, links.chances),
+        per_record=partial(placed, len(intruder.original), intruder.persons, links.chances),
         details={
             "persons": len(intruder.persons),
             "records": intruder.masked.records,
@@ -203,7 +204,7 @@ def right_links(name: str, intruder: Intruder, links: Links) -> Measurement:
     )
 
 
-def _placed(rows: int, persons: Integers, chances: Floats) -> Floats:
+def placed(rows: int, persons: Integers, chances: Floats) -> Floats:
     """The chances at the rows of their persons; NaN where nobody was linked."""
     per_record = np.full(rows, np.nan)
     per_record[persons] = chances
@@ -220,7 +221,7 @@ def _about_the_released(intruder: Intruder, share: float | None) -> str:
     return f"{gone} and cannot be linked. Of those who are, {100 * share:.3g} % are linked."
 
 
-def _together(intruder: Intruder) -> list[Integers]:
+def correlated_links(intruder: Intruder) -> list[Integers]:
     """What correlates links: one draw of a swap, and one person with several links."""
     found = []
     for exchange in intruder.masked.exchanges:

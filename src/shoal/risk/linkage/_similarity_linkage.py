@@ -6,19 +6,20 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from shoal.kernels.arrays import Floats, Integers
-from shoal.measurement import Measurement, measure
+from shoal.kernels.arrays import Floats
+from shoal.measurement import Measurement
 from shoal.parameters import Fits, OneOf, Real
-from shoal.risk._options import Count, Draw, Known
-from shoal.risk.linkage._compared import (
+from shoal.risk._options import Count, Draw, Known, risk
+from shoal.risk.linkage._intruder import (
     SCORED_SAMPLE,
+    Intruder,
+    KnownNumbers,
     best_scores,
     compared,
+    intruder_of,
     is_quantity,
     known_numbers,
-    values_before,
 )
-from shoal.risk.linkage._intruder import Intruder, intruder_of
 from shoal.risk.linkage._right_links import Links, about_coarser, blind_links, right_links, wilson
 from shoal.table import Table
 
@@ -35,7 +36,7 @@ _SHARE_OR_NONE = Fits(
 )
 
 
-@measure("share of right links by similarity", direction="lower", limits=(0, 1), pairs=True)
+@risk("share of right links by similarity", pairs=True)
 def similarity_linkage(
     original: Table,
     masked: Table,
@@ -99,20 +100,13 @@ def similarity_linkage(
     """
     intruder = intruder_of(original, masked, known=known, sample=sample, random_state=random_state)
     links = similarity_links(
-        intruder,
-        *intruder.people,
-        comparator=comparator,
-        scale=scale,
-        units=units,
-        threshold=threshold,
+        intruder, comparator=comparator, scale=scale, units=units, threshold=threshold
     )
     return right_links("similarity_linkage", intruder, links)
 
 
 def similarity_links(
     intruder: Intruder,
-    person_labels: Integers,
-    record_labels: Integers,
     *,
     comparator: Comparator = "exact",
     scale: float = 1.0,
@@ -122,20 +116,21 @@ def similarity_links(
     """The chance that the best-scoring record reaches the threshold and has the person's label."""
     from shoal.kernels.linkage.best_scores import scoring
 
-    if not intruder.released:
-        return _blind(intruder, person_labels, record_labels, threshold)
-    numeric = [
-        name
+    if not intruder.released:  # every score is 0, and every record is the best
+        links = blind_links(intruder)
+        return links if threshold is None else Links(0 * links.chances)
+    numbers = {
+        name: known_numbers(intruder, name)
         for name in intruder.released
         if comparator != "exact" and is_quantity(name, intruder.original, intruder.masked)
-    ]
-    halves = {name: _half_similar(intruder, name, scale, units) for name in numeric}
+    }
+    halves = {name: _half_similar(column, scale, units) for name, column in numbers.items()}
     # A column that is constant in the original has scale 0: values are equal or not.
     halves = {name: difference for name, difference in halves.items() if difference > 0}
-    both = compared(intruder, list(halves))
+    both = compared(intruder, {name: numbers[name] for name in halves})
     ones = np.ones(len(both.persons.codes))
     how = scoring(ones, 0 * ones, np.array(list(halves.values())), gauss=comparator == "gauss")
-    found = best_scores(intruder, both, how, person_labels, record_labels)
+    found = best_scores(intruder, both, how)
     best_match = found.alike / found.ties
     # Sums are exact, but a share of a number of columns, such as 0.7 times 30, is not.
     enough = (THRESHOLD if threshold is None else threshold) * len(intruder.known) - 1e-9
@@ -153,20 +148,12 @@ def similarity_links(
     return Links(chances, details, tuple(warnings))
 
 
-def _half_similar(intruder: Intruder, name: str, scale: float, units: Units) -> float:
+def _half_similar(column: KnownNumbers, scale: float, units: Units) -> float:
     """The difference at which two numbers of a column are half similar."""
     if units == "raw":
-        return scale * known_numbers(intruder, name).unit
-    before = values_before(intruder, name)
+        return scale * column.unit
+    before = column.values_before
     return scale * float(before.std()) if len(before) else 0.0
-
-
-def _blind(
-    intruder: Intruder, person_labels: Integers, record_labels: Integers, threshold: float | None
-) -> Links:
-    """No known column was released: every score is 0, and every record is the best."""
-    links = blind_links(intruder, person_labels, record_labels)
-    return links if threshold is None else Links(0 * links.chances)
 
 
 def _about_threshold(best_match: Floats, chances: Floats) -> tuple[str, ...]:

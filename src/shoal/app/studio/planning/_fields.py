@@ -12,9 +12,9 @@ import tomlkit
 from shoal.app.studio._pages import Form
 from shoal.app.studio.planning._methods import docstring_of, fitting, nameable
 from shoal.errors import InputError
+from shoal.masking._suppress import KeySets
 from shoal.masking.generalization._hierarchies import Hierarchies
 from shoal.masking.grouping._group_models import PrivacyModels
-from shoal.masking.suppression._key_sets import KeySets
 from shoal.models import PrivacyModel, discover_models
 from shoal.parameters import (
     ByColumn,
