@@ -51,6 +51,7 @@ _PAPERS: Final = {
         "criteria": "Singling out, linkability, inference",
         "safe_harbor": "HIPAA Safe Harbor check",
         "decisions": "Decisions and their reasons",
+        "choice_of_k": "What each k costs",
     },
 }
 #: The report is a page of its own that may do nothing, and only the studio may frame it.
