@@ -655,11 +655,8 @@ class Table(Helpful):
         texts = {name: c.codes for name, c in self._columns.items() if c.dtype == pl.String}
         if not may_run(codes.levels for codes in texts.values()):
             return {}
-        counts = {}
-        for name, codes in texts.items():
-            runs = running(codes.levels.alias("")).to_numpy()
-            records = codes.counts[: len(runs)]
-            counts[name] = int(records[runs].sum())
+        runs = {name: running(codes.levels.alias("")).to_numpy() for name, codes in texts.items()}
+        counts = {name: int(texts[name].counts[: len(r)][r].sum()) for name, r in runs.items()}
         return {name: count for name, count in counts.items() if count}
 
     def running_names(self) -> list[str]:

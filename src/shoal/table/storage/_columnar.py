@@ -177,20 +177,15 @@ def _damaged(path: Path, kind: str) -> ReadError:
 
 def frame_from_arrow(table: Any, called: str) -> pl.DataFrame:
     """The frame of an Arrow table whose column names are all different."""
-    columns = []
-    odd = []
-    for name, column in zip(table.column_names, table.columns, strict=True):
-        series = _series(name, column)
-        if series is None:
-            odd.append(name)
-        else:
-            columns.append(series)
+    named = zip(table.column_names, table.columns, strict=True)
+    columns = {name: _series(name, column) for name, column in named}
+    odd = [name for name, series in columns.items() if series is None]
     if odd:
         raise ReadError(
             f"{called} has columns of a type that Shoal does not read: {quoted(odd)}. Leave them "
             "out, or convert them to text or numbers first (in a query: CAST(... AS text))."
         )
-    return pl.DataFrame(columns)
+    return pl.DataFrame(list(columns.values()))
 
 
 def _series(name: str, column: Any) -> pl.Series | None:

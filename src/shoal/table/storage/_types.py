@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final, Literal
 
 import numpy.typing as npt
@@ -22,6 +23,7 @@ _SIMPLE: Final[dict[str, pl.DataType]] = {
         *(pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64),
     )
 }
+_lenient_cast: Final = partial(pl.Series.cast, strict=False)
 _BOOLEANS: Final = {"true": True, "false": False}
 _NAMES: Final = {dtype: name for name, dtype in _SIMPLE.items()}
 _UNITS: Final[dict[str, Literal["ms", "us", "ns"]]] = {"ms": "ms", "us": "us", "ns": "ns"}
@@ -95,10 +97,23 @@ def as_text(column: pl.Series) -> pl.Series:
     return texts.cast(pl.String).alias(column.name)
 
 
-def as_recorded(column: pl.Series, dtype: pl.DataType) -> pl.Series | None:
-    """A text column in its recorded type, or None if a value does not fit."""
-    value = parsed(column, dtype)
-    return value if value.null_count() == column.null_count() else None
+def as_recorded(
+    column: pl.Series,
+    dtype: pl.DataType,
+    cast: Callable[[pl.Series, pl.DataType], pl.Series] = _lenient_cast,
+) -> pl.Series | None:
+    """The column in its recorded type, or None if a value does not fit or would change."""
+    if column.dtype == dtype:
+        return column
+    if column.dtype == pl.String:
+        value = parsed(column, dtype)
+        return value if value.null_count() == column.null_count() else None
+    try:
+        found = cast(column, dtype)
+        same = bool(cast(found, column.dtype).eq_missing(column).all())
+    except pl.exceptions.PolarsError:
+        return None
+    return found if same else None
 
 
 def parsed(column: pl.Series, dtype: pl.DataType) -> pl.Series:
@@ -140,25 +155,12 @@ def check_recorded_names(
 
 def in_recorded_type(column: pl.Series, dtype: pl.DataType, called: str) -> pl.Series:
     """The column in its recorded type; ReadError if a value does not fit."""
-    if column.dtype == dtype:
-        return column
-    bare = column.alias("")  # polars reads a name such as ^a$ as a pattern
-    found = as_recorded(bare, dtype) if column.dtype == pl.String else _cast(bare, dtype)
+    found = as_recorded(column.alias(""), dtype)  # polars reads a name such as ^a$ as a pattern
     if found is None:
         raise ReadError(
             f"Column '{column.name}' of {called} has values that do not fit its recorded type."
         )
     return found.alias(column.name)
-
-
-def _cast(column: pl.Series, dtype: pl.DataType) -> pl.Series | None:
-    """The column in another type, or None if a value would change."""
-    try:
-        found = column.cast(dtype, strict=False)
-        back = found.cast(column.dtype, strict=False)
-    except pl.exceptions.PolarsError:
-        return None
-    return found if bool(back.eq_missing(column).all()) else None
 
 
 class Fields:

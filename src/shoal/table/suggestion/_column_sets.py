@@ -94,16 +94,11 @@ def search_sets(
     Growing adds the best column until there are 99 distinct tuples per 100 records, or until the
     gain is less than a thousandth.
     """
-    by_size: dict[int, list[ColumnSet]] = {}
-    for found in _all_sets(parts, rows, max_set_size):
-        by_size.setdefault(len(found.columns), []).append(found)
-    ranked = [
-        sorted(sets, key=_strength, reverse=True)[:keep] for _, sets in sorted(by_size.items())
-    ]
-    best = list(itertools.chain.from_iterable(ranked))
-    if ranked:
-        best += _grow(ranked[-1][0], {part.name: part for part in parts}, rows)
-    return best
+    every = sorted(_all_sets(parts, rows, max_set_size), key=_strength, reverse=True)
+    sizes = sorted({len(found.columns) for found in every})
+    ranked = [[found for found in every if len(found.columns) == n][:keep] for n in sizes]
+    grown = _grow(ranked[-1][0], {part.name: part for part in parts}, rows) if ranked else []
+    return [*itertools.chain.from_iterable(ranked), *grown]
 
 
 def _strength(found: ColumnSet) -> float:

@@ -289,16 +289,7 @@ def _in_type(
             dict(codes), default=None, return_dtype=pl.String
         )
         return text if text.null_count() == cells.null_count() else None
-    if cells.dtype == dtype:
-        return cells
-    if cells.dtype == pl.String:
-        return as_recorded(cells, dtype)
-    try:
-        found = _cast(cells, dtype)
-        same = bool(_cast(found, cells.dtype).eq_missing(cells).all())
-    except pl.exceptions.PolarsError:
-        return None
-    return found if same else None
+    return as_recorded(cells, dtype, _cast)
 
 
 def _cast(cells: pl.Series, dtype: pl.DataType) -> pl.Series:
