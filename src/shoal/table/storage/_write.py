@@ -141,10 +141,8 @@ def _write_text(
     names = pl.Series([column.name for column in columns], dtype=pl.String)
     if formulas == "neutralise":
         names = neutralised(names)
-    # part by part in another encoding; a text of polars may end inside a character, a part does not
-    target: Any = file
-    if dialect.encoding != "utf-8":
-        target = codecs.EncodedFile(file, "utf-8", dialect.encoding)
+    recoded = dialect.encoding != "utf-8"
+    target: Any = codecs.EncodedFile(file, "utf-8", dialect.encoding) if recoded else file
     target.write((dialect.delimiter.join(map(_name, names)) + "\n").encode())
     written = [_written(column, str(at), formulas) for at, column in enumerate(columns)]
     rows = len(columns[0]) if columns else 0
@@ -155,14 +153,15 @@ def _write_text(
             decode(cells.with_codes(cells.codes[part])) if isinstance(cells, Codes) else cells[part]
             for cells in written
         ]
-        buffer = file if target is file else io.BytesIO()
+        # a part is recoded as a whole, because what polars writes may end inside a character
+        buffer: Any = io.BytesIO() if recoded else file
         pl.DataFrame(cells).write_csv(
             buffer,
             include_header=False,
             separator=dialect.delimiter,
             decimal_comma=dialect.decimal == ",",
         )
-        if isinstance(buffer, io.BytesIO):
+        if recoded:
             target.write(buffer.getvalue())
 
 

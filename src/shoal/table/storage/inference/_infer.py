@@ -82,7 +82,12 @@ def infer_types(
         if column.dtype != pl.String:  # read already
             continue
         columns[at] = _first_that_fits(column, sample, readings)
-        if columns[at].dtype == pl.Float64 and decimal is None and _may_be_thousands(sample):
+        if (
+            columns[at].dtype == pl.Float64
+            and decimal is None
+            # points may also be separators of whole numbers
+            and bool(sample.alias("").str.contains(Marks(",", ".").pattern).all())
+        ):
             points[at] = column
     commas = commas and decimal is None
     found = _read_marked_numbers(columns, samples, points, decimal, thousands, commas)
@@ -208,11 +213,6 @@ def _read_marked_numbers(
         thousands=used.pop() if len(used) == 1 else None,
         open_numbers=tuple(left_open),
     )
-
-
-def _may_be_thousands(sample: pl.Series) -> bool:
-    """Whether numbers with decimals may be whole numbers with points as separators."""
-    return bool(sample.alias("").str.contains(Marks(",", ".").pattern).all())
 
 
 @dataclass(frozen=True)

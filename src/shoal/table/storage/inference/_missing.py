@@ -91,7 +91,7 @@ class MixedColumn:
         """What the values are, without a full stop."""
         count = len(self.signs) + self.others
         texts = "is one text" if count == 1 else f"are {count} different texts"
-        share = _percent(self.share)
+        share = f"{np.floor(1000 * self.share) / 10:g} %"  # never rounded up to all
         return f"{share} of the values of '{self.name}' are {self.kind}; the rest {texts}"
 
     @property
@@ -152,8 +152,3 @@ def _reads(levels: pl.Series, fits: Any, kind: str) -> bool:
 def _quoted(sign: str) -> str:
     """A text as a word of a command, always quoted."""
     return shlex.quote(sign) if "'" in sign else f"'{sign}'"
-
-
-def _percent(share: float) -> str:
-    """A share that is never rounded up to all."""
-    return f"{np.floor(1000 * share) / 10:g} %"

@@ -97,7 +97,7 @@ def _codes_of(column: Column, facts: Facts) -> dict[int, str]:
     used = [*kept, *(value for value in facts.values if isinstance(value, int))]
     code = max((one for one in used if abs(one) < _CODE), default=0) + 1 if kept else 1
     for text in new:
-        while code in kept or _is_declared(code, facts):
+        while code in kept or any(low <= code <= high for low, high in facts.number_ranges):
             code += 1
         kept[code] = text
     return kept
@@ -106,19 +106,11 @@ def _codes_of(column: Column, facts: Facts) -> dict[int, str]:
 def _in_order(column: Column) -> list[str]:
     """The texts by the numbers that they stand for, * last; by their letters if by none."""
     texts = column.codes.texts
-    domain = column.domain("float")
-    ends = domain.at(texts).ends if domain.at(texts) is not None else None  # type: ignore[union-attr]
+    ends = column.domain("float").ends
     low: Floats = np.arange(float(len(texts))) if ends is None else ends[:, 0]
     low = np.where(np.isnan(low), np.inf, low)
     named = np.array([text == ROOT for text in texts], np.bool_)
     return [texts[place] for place in np.lexsort((low, named)).tolist()]
-
-
-def _is_declared(code: float, facts: Facts) -> bool:
-    """Whether SPSS would read a number as missing."""
-    return any(
-        not isinstance(low, str) and float(low) <= code <= float(high) for low, high in facts.ranges
-    )
 
 
 def may_join(column: Column, codes: Mapping[int, str] | None, facts: Facts) -> bool:
@@ -131,11 +123,7 @@ def may_join(column: Column, codes: Mapping[int, str] | None, facts: Facts) -> b
     if not column.dtype.is_numeric():
         return False
     values = column.codes.levels.cast(pl.Float64)
-    return not any(
-        values.is_between(float(low), float(high)).any()
-        for low, high in facts.ranges
-        if not isinstance(low, str)
-    )
+    return not any(values.is_between(low, high).any() for low, high in facts.number_ranges)
 
 
 def value_labels(

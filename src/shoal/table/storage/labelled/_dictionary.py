@@ -48,6 +48,12 @@ class Facts:
     measure: str = "unknown"
     text: bool = False
 
+    @property
+    def number_ranges(self) -> list[tuple[float, float]]:
+        """The numbers that SPSS reads as missing."""
+        ranges = self.ranges
+        return [(float(low), float(high)) for low, high in ranges if not isinstance(low, str)]
+
     def __repr__(self) -> str:
         # without labels, which may have been made from cells
         return f"Facts({len(self.values)} values with labels, {len(self.reasons)} reasons)"
