@@ -157,10 +157,6 @@ def unknown_in(module: str, name: str, known: Iterable[str]) -> UnknownAttribute
     return UnknownAttribute(f"module '{module}' has no attribute '{name}'{hint}")
 
 
-def _article(name: str) -> str:
-    return f"{'An' if name[0] in 'AEIOU' else 'A'} {name}"
-
-
 class _Called(ABCMeta):
     """Calls of classes get the same help as calls of functions."""
 
@@ -235,7 +231,8 @@ class Helpful(metaclass=_Called):
                 raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
             if hasattr(type(self), name):  # it exists, but computing it failed
                 return object.__getattribute__(self, name)
-            which = _article(type(self).__name__)
+            called = type(self).__name__
+            which = f"{'An' if called[0] in 'AEIOU' else 'A'} {called}"
             raise UnknownAttribute(
                 f"{which} has no attribute '{name}'. {self._meant(name)}".rstrip()
             )

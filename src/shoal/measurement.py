@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from numbers import Real
-from operator import eq, ge, gt, le, lt
+from operator import add, eq, ge, gt, le, lt, mul, sub, truediv
 from typing import Any, Literal, TypeVar, cast
 
 import numpy as np
@@ -21,6 +21,7 @@ from shoal.parameters import Parameter, checked, parameters_of
 
 Direction = Literal["lower", "higher"]
 F = TypeVar("F", bound=Callable[..., Any])
+_Operator = Callable[[Any, Any], float]
 
 
 class _PerRecord:
@@ -38,6 +39,25 @@ class _PerRecord:
         self, of: object, given: npt.NDArray[Any] | Callable[[], npt.NDArray[Any]] | None
     ) -> None:
         vars(of)["per_record"] = given
+
+
+def _by_values(by: Callable[[float, float], float]) -> tuple[_Operator, _Operator]:
+    """An operator on the values of measurements and numbers, and the same from the right."""
+    return (
+        lambda one, other: by(float(one), float(other)),
+        lambda one, other: by(other, float(one)),
+    )
+
+
+def _compared_by(by: Callable[[float, float], bool]) -> Callable[[Any, object], bool]:
+    """A comparison of values; anything but a measurement or a number cannot be compared."""
+
+    def compare(one: Measurement, other: object) -> bool:
+        if isinstance(other, (Measurement, Real)):
+            return by(float(one), float(other))
+        return NotImplemented
+
+    return compare
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -108,47 +128,16 @@ class Measurement(Helpful):
     def __format__(self, spec: str) -> str:
         return format(self.value, spec) if spec else str(self)
 
-    def __add__(self, other: float | Measurement) -> float:
-        return float(self) + float(other)
-
-    def __radd__(self, other: float) -> float:
-        return other + float(self)
-
-    def __sub__(self, other: float | Measurement) -> float:
-        return float(self) - float(other)
-
-    def __rsub__(self, other: float) -> float:
-        return other - float(self)
-
-    def __mul__(self, other: float | Measurement) -> float:
-        return float(self) * float(other)
-
-    def __rmul__(self, other: float) -> float:
-        return other * float(self)
-
-    def __truediv__(self, other: float | Measurement) -> float:
-        return float(self) / float(other)
-
-    def __rtruediv__(self, other: float) -> float:
-        return other / float(self)
+    __add__, __radd__ = _by_values(add)
+    __sub__, __rsub__ = _by_values(sub)
+    __mul__, __rmul__ = _by_values(mul)
+    __truediv__, __rtruediv__ = _by_values(truediv)
+    __eq__ = _compared_by(eq)
+    __lt__, __le__ = _compared_by(lt), _compared_by(le)
+    __gt__, __ge__ = _compared_by(gt), _compared_by(ge)
 
     def __round__(self, digits: int = 0) -> float:
         return round(float(self), digits)
-
-    def __eq__(self, other: object) -> bool:
-        return _compared(eq, self, other)
-
-    def __lt__(self, other: object) -> bool:
-        return _compared(lt, self, other)
-
-    def __le__(self, other: object) -> bool:
-        return _compared(le, self, other)
-
-    def __gt__(self, other: object) -> bool:
-        return _compared(gt, self, other)
-
-    def __ge__(self, other: object) -> bool:
-        return _compared(ge, self, other)
 
     def __hash__(self) -> int:
         return hash(float(self))
@@ -184,16 +173,15 @@ class Measurement(Helpful):
         return f"{self.name} = {self.value:.4g} ({', '.join(notes)})"
 
 
-def _compared(by: Callable[[float, float], bool], one: Measurement, other: object) -> bool:
-    """Compare two values; anything but a measurement or a number cannot be compared."""
-    if isinstance(other, (Measurement, Real)):
-        return by(float(one), float(other))
-    return NotImplemented
-
-
 @dataclass(frozen=True)
 class MeasureInfo:
-    """What a measure declares about itself, for the command line, the docs and the tests."""
+    """What a measure declares about itself, for the command line, the docs and the tests.
+
+    ``pairs`` says that it must know which rows belong together; ``sensitive`` and ``target`` say
+    that it needs columns of that role. ``on_request`` is the reason why an assessment takes it only
+    when asked by name; it ends the sentence "… was left out: ". ``by_counts`` says that
+    combinations with their counts are enough.
+    """
 
     name: str
     title: str
@@ -251,41 +239,17 @@ class MeasureInfo:
                 )
 
 
-def measure(
-    title: str,
-    *,
-    direction: Direction,
-    limits: tuple[float, float],
-    pairs: bool = False,
-    sensitive: bool = False,
-    target: bool = False,
-    on_request: str | None = None,
-    by_counts: bool = False,
-) -> Callable[[F], F]:
+def measure(title: str, **declared: Any) -> Callable[[F], F]:
     """Declare a function as a measure, so that discovery finds it.
 
     A measure of one table has the form ``f(table, **options)``, a measure that compares has the
-    form ``f(original, masked, **options)``. ``pairs`` says that it must know which rows belong
-    together; ``sensitive`` and ``target`` say that it needs columns of that role. ``on_request``
-    is the reason why an assessment takes it only when asked by name; it ends the sentence
-    "… was left out: ". ``by_counts`` says that combinations with their counts are enough.
-    Options declared with a constraint are checked before each measurement.
+    form ``f(original, masked, **options)``. Options declared with a constraint are checked before
+    each measurement. What else is ``declared`` is explained at :class:`MeasureInfo`.
     """
 
     def mark(function: F) -> F:
         measured = checked(_of_tables(function))
-        info = MeasureInfo(
-            function.__name__,
-            title,
-            direction,
-            limits,
-            measured,
-            pairs=pairs,
-            sensitive=sensitive,
-            target=target,
-            on_request=on_request,
-            by_counts=by_counts,
-        )
+        info = MeasureInfo(function.__name__, title, function=measured, **declared)
         measured.info = info  # type: ignore[attr-defined]
         return measured
 
@@ -311,9 +275,5 @@ def _of_tables(function: F) -> F:
 def discover_measures(package_name: str) -> dict[str, MeasureInfo]:
     """All measures declared in the modules of a package, by name."""
     infos = (getattr(thing, "info", None) for thing in members_of(package_name))
-    return {
-        i.name: i
-        for i in sorted(
-            (info for info in infos if isinstance(info, MeasureInfo)), key=lambda info: info.name
-        )
-    }
+    found = {info.name: info for info in infos if isinstance(info, MeasureInfo)}
+    return dict(sorted(found.items()))

@@ -137,6 +137,14 @@ def clean(text: str) -> str:
     return "".join("\ufffd" if _is_unfit(character) else character for character in str(text))
 
 
+def printable(text: object) -> str:
+    """A text that cannot steer the terminal: control characters are spelled out."""
+    return "".join(
+        char if char.isprintable() else char.encode("unicode_escape").decode("ascii")
+        for char in str(text)
+    )
+
+
 def short(text: str) -> str:
     """A name that fits a page: a very long one loses its middle."""
     whole = clean(text)

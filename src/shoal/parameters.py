@@ -315,13 +315,9 @@ class Parameter:
         return value if self.constraint.read is None else self.constraint.read(value)
 
 
+@functools.cache
 def parameters_of(declaring: type | Callable[..., Any]) -> tuple[Parameter, ...]:
     """The declared parameters of a method or model, or the options of a measure, in order."""
-    return _declared(declaring)
-
-
-@functools.cache
-def _declared(declaring: Any) -> tuple[Parameter, ...]:
     hints = get_type_hints(declaring, include_extras=True)
     if isinstance(declaring, type):
         fields = [(spec.name, spec.default) for spec in dataclasses.fields(declaring)]
@@ -335,9 +331,7 @@ def _declared(declaring: Any) -> tuple[Parameter, ...]:
         constraints = [each for each in get_args(hints.get(name))[1:] if hasattr(each, "accepts")]
         if not constraints and isinstance(declaring, type):
             raise TypeError(f"{declaring.__name__}.{name} declares no constraint")
-        constraint = (
-            constraints[0] if constraints else Anything("Table" not in str(hints.get(name)))
-        )
+        constraint = [*constraints, Anything("Table" not in str(hints.get(name)))][0]
         required = default is none
         declared.append(Parameter(name, constraint, required, None if required else default))
     return tuple(declared)

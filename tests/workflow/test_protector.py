@@ -34,7 +34,7 @@ from shoal import (
     TopBottomCode,
 )
 from shoal.errors import InputError, RequirementNotMet, RolesError, ShoalWarning
-from shoal.workflow._crowd_size import with_k
+from shoal.workflow.advice._advice import with_k
 
 
 def people(rows=120, seed=1):

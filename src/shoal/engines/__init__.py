@@ -27,7 +27,7 @@ from shoal.workflow import assess as assess_in_memory
 from shoal.workflow import protect as protect_in_memory
 from shoal.workflow import verify as verify_in_memory
 from shoal.workflow._assess import table_with
-from shoal.workflow._crowd_size import shortest_plan, with_k
+from shoal.workflow.advice._advice import shortest_plan, with_k
 from shoal.workflow.advice._suggest_plan import suggest_plan
 
 __all__ = [

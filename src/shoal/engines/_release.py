@@ -14,8 +14,8 @@ from shoal.engines._parts import Sizes, finish_private
 from shoal.errors import ReleaseError
 from shoal.masking import Progress
 from shoal.table import check_standards
-from shoal.workflow.release._folder import complete_or_absent
-from shoal.workflow.release._release import check_targets, write_audit, write_facts, write_pages
+from shoal.workflow.release._folder import check_targets, complete_or_absent
+from shoal.workflow.release._release import write_audit, write_facts, write_pages
 from shoal.workflow.release._release_files import digest_of
 
 if TYPE_CHECKING:

@@ -23,10 +23,11 @@ from shoal.workflow._plan import (
     minimality_of,
 )
 from shoal.workflow._plan_parts import AboutRelease, EngineSettings
-from shoal.workflow._protect import Release, protect
+from shoal.workflow._protect import protect
 from shoal.workflow._require import Claim, Limit, discover_all_measures
 from shoal.workflow.advice._k_curve import k_curve
 from shoal.workflow.advice._suggest_plan import PlanSuggestion, suggest_plan
+from shoal.workflow.release._release import Release
 from shoal.workflow.release._release_files import read_release, recorded_reading
 from shoal.workflow.release._signing import sign
 from shoal.workflow.release._verification import Check, Verification

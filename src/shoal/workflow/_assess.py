@@ -15,7 +15,7 @@ from shoal.risk import KNOWN_WORDS, counted_once, intersection, journalist_risk_
 from shoal.table import Missing, Roles, Table, as_roles, check_table
 from shoal.workflow._assessment import Assessment, class_facts
 from shoal.workflow._leaks import linking_columns, swapping_of
-from shoal.workflow._require import discover_all_measures
+from shoal.workflow._require import discover_all_measures, known_measure
 
 Measures = Sequence[str] | Literal["all"]
 Options = Mapping[str, Mapping[str, Any]]
@@ -323,16 +323,8 @@ def asked_by_name(measures: Measures | None) -> Sequence[str]:
     if isinstance(measures, str) or not isinstance(measures, Sequence) or not measures:
         raise InputError(f"'measures' must be a list of names, 'all' or None; got {measures!r}.")
     for name in measures:
-        _check_measure(name)
+        known_measure(name)
     return measures
-
-
-def _check_measure(name: Any) -> None:
-    known = discover_all_measures()
-    if not isinstance(name, str) or name not in known:
-        raise InputError(
-            f"There is no measure '{getattr(name, '__name__', name)}'. {did_you_mean(name, known)}"
-        )
 
 
 def _checked_options(options: Options | None) -> dict[str, dict[str, Any]]:
@@ -343,7 +335,7 @@ def _checked_options(options: Options | None) -> dict[str, dict[str, Any]]:
             f"{type(options).__name__}."
         )
     for name, given in (options or {}).items():
-        _check_measure(name)
+        known_measure(name)
         if not isinstance(given, Mapping):
             raise InputError(f"The options of '{name}' must be a dict; got {type(given).__name__}.")
         discover_all_measures()[name].check_names(given)

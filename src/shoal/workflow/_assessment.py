@@ -8,7 +8,6 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
@@ -21,7 +20,7 @@ from shoal.risk import intersection
 from shoal.table import Missing, Table, counted_values, exact_total, frame_of_columns
 from shoal.workflow._leaks import Swapping
 from shoal.workflow._require import discover_all_measures
-from shoal.workflow.release._profile import SIZE_LIMITS
+from shoal.workflow.release._profile import SIZE_LABELS, records_by_size
 
 Side = Literal["risk", "utility"]
 
@@ -314,26 +313,15 @@ class Assessment(Helpful, Mapping[str, Measurement]):
         >>> found.select("measure", "about", "direction").rows()
         [('marketer_risk', 'risk', 'lower'), ('uniqueness', 'risk', 'lower')]
         """
-        infos = discover_all_measures()
-        taken = [
-            (group.side, infos[name].title, self.measurements[name])
-            for group in grouped_measures(self.measurements)
-            for name in group.names
-        ]
-        low, high = (
-            [None if one.interval is None else one.interval[end] for _, _, one in taken]
-            for end in (0, 1)
-        )
-        return frame_of_columns(
-            measure=[one.name for _, _, one in taken],
-            title=[title for _, title, _ in taken],
-            about=[side for side, _, _ in taken],
-            value=[float(one) for _, _, one in taken],
-            low=low,
-            high=high,
-            baseline=[one.baseline for _, _, one in taken],
-            direction=[one.direction for _, _, one in taken],
-        )
+        infos, rows = discover_all_measures(), []
+        for group in grouped_measures(self.measurements):
+            for name in group.names:
+                one = self.measurements[name]
+                about = (one.name, infos[name].title, group.side)
+                ends = one.interval or (None, None)
+                rows.append((*about, float(one), *ends, one.baseline, one.direction))
+        head = ("measure", "title", "about", "value", "low", "high", "baseline", "direction")
+        return frame_of_columns(**{n: [row[at] for row in rows] for at, n in enumerate(head)})
 
     def to_dict(self) -> dict[str, Any]:
         """All facts as plain data."""
@@ -463,13 +451,8 @@ def bound_of(found: Measurement) -> float | None:
 
 def class_facts(table: Table, missing: Missing = "own") -> ClassFacts:
     """The classes in numbers; overlapping groups in the wildcard reading."""
-    sizes, rows = table.crowd_sizes(missing), table.classes.rows
-    limits = [*SIZE_LIMITS, np.iinfo(np.int64).max]
-    by_size = {}
-    for low, high in pairwise(limits):
-        label = str(low) if high - low == 1 else f"{low}-{high - 1}"
-        label = f"{low}+" if low == SIZE_LIMITS[-1] else label
-        by_size[label] = int(rows[(sizes >= low) & (sizes < high)].sum())
+    sizes = table.crowd_sizes(missing)
+    by_size = records_by_size(sizes, table.classes.rows).astype(int).tolist()
     persons = {}
     if table.has_persons:
         persons = {
@@ -483,6 +466,6 @@ def class_facts(table: Table, missing: Missing = "own") -> ClassFacts:
         uniques=int(table.total_of_classes(sizes == 1)),
         average=float(table.classes.sizes.mean()) if table.classes.count else 0.0,
         largest=int(sizes.max()),
-        records_by_size=by_size,
+        records_by_size=dict(zip(SIZE_LABELS, by_size, strict=True)),
         **persons,
     )

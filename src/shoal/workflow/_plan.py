@@ -32,6 +32,7 @@ from shoal.workflow._plan_words import as_plan, as_requirement, as_step, called,
 from shoal.workflow._require import (
     Limit,
     Requirement,
+    in_toml,
     plain,
     requirements_from_dict,
     requirements_to_dict,
@@ -230,19 +231,19 @@ class Plan(Helpful):
                     "private, and a plan cannot hold it. Save it, and pass the path of its "
                     "file."
                 )
-        for part, kind in (("engine", EngineSettings), ("release", AboutRelease)):
+        kinds: dict[str, tuple[Any, str]] = {
+            "engine": (EngineSettings, "workflow.EngineSettings"),
+            "release": (AboutRelease, "workflow.AboutRelease"),
+            "read": ((ReadOptions, type(None)), "ReadOptions"),
+        }
+        for part, (kind, name) in kinds.items():
             given = getattr(self, part)
             if not isinstance(given, kind):
-                raise PlanError(
-                    f"'{part}' must be a shoal.workflow.{kind.__name__}; got "
-                    f"{type(given).__name__}."
-                )
+                raise PlanError(f"'{part}' must be a shoal.{name}; got {type(given).__name__}.")
         if self.unlisted is not None and self.unlisted not in _UNLISTED:
             raise PlanError(
                 f"'unlisted' of a plan must be one of {quoted(_UNLISTED)}; got {self.unlisted!r}."
             )
-        if self.read is not None and not isinstance(self.read, ReadOptions):
-            raise PlanError(f"'read' must be a shoal.ReadOptions; got {type(self.read).__name__}.")
         for switch in _SWITCHES:
             if not isinstance(getattr(self, switch), bool):
                 raise PlanError(f"'{switch}' of a plan must be true or false.")
@@ -336,6 +337,16 @@ class Plan(Helpful):
         named = pseudonymized_by(records)
         left = [n for n in masked.columns if n in roles.withheld and n not in named]
         return (masked.drop(left) if left else masked), records
+
+    @property
+    def recorded_kinds(self) -> Mapping[str, str]:
+        """The kinds of the columns that the source had when the plan was made, if it says so."""
+        return (self.read.columns if self.read is not None else None) or {}
+
+    def columns_of_steps(self) -> list[str]:
+        """The columns that the steps name."""
+        named = (getattr(s, part, None) for s in self.steps for part in ("columns", "hierarchies"))
+        return [name for names in named for name in names or ()]
 
     def identifiers_needed(self, roles: Roles) -> set[str]:
         """The columns that never leave as they are, but that some step has to see."""
@@ -445,18 +456,6 @@ class Plan(Helpful):
         )
         text = read_text(path, "plan", "; 'shoal init DATA' writes a first one")
         return cls.from_toml(text, folder=Path(path).parent)
-
-
-def in_toml(value: Any) -> str:
-    """A value as a plan writes it on one line."""
-    import tomlkit
-
-    if isinstance(value, Mapping):
-        inner = (f"{tomlkit.key(name).as_string()} = {in_toml(one)}" for name, one in value.items())
-        return f"{{ {', '.join(inner)} }}"
-    if isinstance(value, list):
-        return f"[{', '.join(map(in_toml, value))}]"
-    return str(tomlkit.item(value).as_string())
 
 
 def read_toml(path: str | os.PathLike[str], called: str) -> dict[str, Any]:

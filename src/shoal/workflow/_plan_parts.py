@@ -57,15 +57,8 @@ class PlanPart:
     def to_dict(self) -> dict[str, Any]:
         """The entries that are set, as in a plan."""
         given = {one.name: getattr(self, one.name) for one in fields(self)}
-        return {
-            name: dict(value) if isinstance(value, Mapping) else _listed(value)
-            for name, value in given.items()
-            if value
-        }
-
-
-def _listed(value: Any) -> Any:
-    return list(value) if isinstance(value, tuple) else value
+        plain = {name: dict(v) if isinstance(v, Mapping) else v for name, v in given.items() if v}
+        return {name: list(v) if isinstance(v, tuple) else v for name, v in plain.items()}
 
 
 @dataclass(frozen=True)
@@ -124,32 +117,14 @@ class AboutRelease(PlanPart):
 
     part: ClassVar[str] = "release"
 
-    title: str | None = field(default=None, metadata={"hint": "The name of this release"})
-    publisher: str | None = field(default=None, metadata={"hint": "Who is responsible for it"})
-    contact: str | None = field(
-        default=None, metadata={"hint": "Who answers questions and takes reports of mistakes"}
-    )
-    recipient: str | None = field(
-        default=None, metadata={"hint": "Who gets it: the public, or a named person or group"}
-    )
-    purpose: str | None = field(default=None, metadata={"hint": "What it may be used for"})
-    licence: str | None = field(
-        default=None, metadata={"hint": "The terms of use, such as CC-BY-4.0"}
-    )
-    context: str | None = field(
-        default=None,
-        metadata={
-            "private": True,
-            "hint": "What binds and limits the recipient, such as a contract or a safe room",
-        },
-    )
-    means: str | None = field(
-        default=None,
-        metadata={
-            "private": True,
-            "hint": "What someone might use to recognize people: other data, time, knowledge",
-        },
-    )
+    title: str | None = None
+    publisher: str | None = None
+    contact: str | None = None
+    recipient: str | None = None
+    purpose: str | None = None
+    licence: str | None = None
+    context: str | None = None
+    means: str | None = None
     reasons: Mapping[str, str] = field(default_factory=dict)
     metadata: tuple[str, ...] = ()
     pages: tuple[str, ...] = ()
@@ -179,16 +154,30 @@ class AboutRelease(PlanPart):
         return {n: text for n in public_texts() if (text := getattr(self, n)) is not None}
 
 
+#: The texts of ``[release]``, each with a hint; those that are not published come second.
+_PUBLIC_TEXTS: Final = {
+    "title": "The name of this release",
+    "publisher": "Who is responsible for it",
+    "contact": "Who answers questions and takes reports of mistakes",
+    "recipient": "Who gets it: the public, or a named person or group",
+    "purpose": "What it may be used for",
+    "licence": "The terms of use, such as CC-BY-4.0",
+}
+_PRIVATE_TEXTS: Final = {
+    "context": "What binds and limits the recipient, such as a contract or a safe room",
+    "means": "What someone might use to recognize people: other data, time, knowledge",
+}
+
+
 def release_texts() -> dict[str, tuple[str, str, bool]]:
     """The texts of ``[release]``: a label, a hint, and whether the text is published."""
-    found = {one.name: one.metadata for one in fields(AboutRelease) if one.metadata}
     labels = {"licence": "License"}  # the key has the spelling of standards
     return {
-        name: (labels.get(name, name.capitalize()), one["hint"], "private" not in one)
-        for name, one in found.items()
+        name: (labels.get(name, name.capitalize()), hint, name in _PUBLIC_TEXTS)
+        for name, hint in {**_PUBLIC_TEXTS, **_PRIVATE_TEXTS}.items()
     }
 
 
 def public_texts() -> tuple[str, ...]:
     """The names of the texts that are published."""
-    return tuple(name for name, (_, _, public) in release_texts().items() if public)
+    return tuple(_PUBLIC_TEXTS)

@@ -10,7 +10,7 @@ from shoal.masking import Masker, discover_maskers
 from shoal.models import PrivacyModel
 from shoal.notebook import listing, view
 from shoal.table import Table, role_word
-from shoal.workflow._require import Limit, key_of, plain, value_of
+from shoal.workflow._require import Limit, in_toml, key_of, plain, value_of
 
 if TYPE_CHECKING:
     from shoal.workflow._plan import Plan
@@ -37,14 +37,10 @@ def _in_words(value: Any) -> str:
     shown = plain(value, public=True)
     if not isinstance(shown, Mapping):
         return str(shown)
-    return ", ".join(f"{name} = {_in_a_plan(one)}" for name, one in shown.items())
-
-
-def _in_a_plan(value: Any) -> str:
-    """A table of values as a plan writes it, anything else as it is."""
-    from shoal.workflow._plan import in_toml
-
-    return in_toml(value) if isinstance(value, Mapping) else str(value)
+    return ", ".join(
+        f"{name} = {in_toml(one) if isinstance(one, Mapping) else one}"
+        for name, one in shown.items()
+    )
 
 
 def called(given: Any) -> str:

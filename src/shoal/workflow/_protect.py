@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import functools
-import os
 import warnings
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Container, Iterable, Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations
-from pathlib import Path
-from typing import Any, NoReturn
 
 from shoal.errors import (
     DisclosureWarning,
@@ -21,187 +18,32 @@ from shoal.errors import (
     UnreachableLevel,
     quoted,
 )
-from shoal.hints import Helpful, helpful, instead
 from shoal.masking import Progress, Secrets, ShiftDates, hashed_names, in_order_of
 from shoal.models import PrivacyModel
-from shoal.notebook import listing, view
 from shoal.randomness import SecretStream
-from shoal.table import Formulas, Manner, Roles, Table, role_word
+from shoal.table import Roles, Table
 from shoal.workflow._assess import assess_release, check_assessable
-from shoal.workflow._assessment import Assessment, CostOfK
-from shoal.workflow._crowd_size import has_k
 from shoal.workflow._leaks import Swapping, refutes
 from shoal.workflow._plan import Plan, StepRecord, in_released_domain, pseudonymized_by, shifted_by
 from shoal.workflow._require import (
     Claim,
-    discover_all_measures,
     make_claim,
     publishable_claims,
     value_on_record,
 )
 from shoal.workflow._source import as_planned
-from shoal.workflow.advice._advice import Advice, advise, reached
+from shoal.workflow.advice._advice import Advice, advise, has_k, reached
 from shoal.workflow.advice._k_curve import k_curve
 from shoal.workflow.advice._left import what_is_left
 from shoal.workflow.advice._nearest import nearest, nearest_that_masks
 from shoal.workflow.papers._pages import attacks_for_pages
 from shoal.workflow.release._crowds import crowded_total
 from shoal.workflow.release._identities import same_pseudonyms, same_shifts
-from shoal.workflow.release._profile import Bar, ColumnProfile, class_size_profile, column_profiles
+from shoal.workflow.release._profile import class_size_profile, column_profiles
+from shoal.workflow.release._release import Release
 
-#: What a notebook shows before and after.
-_SHOWN_MEASURES = (
-    "uniqueness",
-    "marketer_risk",
-    "homogeneity",
-    "normalized_certainty_penalty",
-    "suppressed_cells",
-)
 #: At most this many columns are named with a reason; a table may have thousands.
 _MOST_NAMED = 12
-
-
-@dataclass(frozen=True, eq=False)
-class Release(Helpful):
-    """A masked table that satisfies its plan, ready to be saved.
-
-    ``masked`` is the table with its rows shuffled. ``claims`` are the requirements with their
-    measured values. ``before`` and ``after`` are assessments by the fast measures; ``sh.assess``
-    takes all of them. ``save`` writes the release folder.
-    """
-
-    _instead = instead(
-        {
-            "release.masked.frame": "frame data df table to_pandas to_polars to_frame head",
-            "release.save(folder, format='csv')": "to_csv to_parquet to_excel write export",
-            "release.after.k": "k",
-            "release.after": "assessment risk measurements",
-            "release.to_html()": "report html show",
-            "sh.verify(folder) after release.save(folder)": "verify",
-            "release.claims; all of them hold in a release": "holds",
-        }
-    )
-
-    masked: Table
-    plan: Plan
-    claims: tuple[Claim, ...]
-    steps: tuple[StepRecord, ...]
-    before: Assessment
-    after: Assessment
-    class_sizes: tuple[Bar, ...]
-    columns: tuple[ColumnProfile, ...]
-    removed_identifiers: tuple[str, ...]
-    rows_before: int
-    audit: Mapping[str, Any]
-    #: What is left of each column, in words: for the steward, not for the public.
-    left: Mapping[str, str] = field(default_factory=dict)
-    #: The attacks that a page of the private half shows; None if the plan asks for none.
-    attacks: Assessment | None = None
-    #: What each k would have cost; empty if the plan asks for no page about it.
-    k_curve: tuple[CostOfK, ...] = ()
-    #: How the source was read; None if the original was a frame.
-    manner: Manner | None = None
-    #: The columns that were to be left out, whatever they hold.
-    dropped: tuple[str, ...] = ()
-
-    @helpful
-    def save(
-        self,
-        out: str | os.PathLike[str],
-        *,
-        format: str = "parquet",
-        force: bool = False,
-        formulas: Formulas = "neutralise",
-        delimiter: str | None = None,
-        decimal: str | None = None,
-        encoding: str | None = None,
-        source: str | os.PathLike[str] | None = None,
-        private_out: str | os.PathLike[str] | None = None,
-        progress: Progress | None = None,
-    ) -> Path:
-        """Write the release folder: complete, or not at all.
-
-        Parameters
-        ----------
-        out : path
-            The folder to create. It must be empty unless ``force`` is given.
-        format : str
-            The format of the data: parquet, csv, tsv, arrow, xlsx, dta, sav, zsav, por or xpt.
-        force : bool
-            Replace an existing release.
-        formulas : {"neutralise", "keep"}
-            In csv and tsv: put an apostrophe before texts and column names that a spreadsheet
-            would run as formulas, or write them unchanged. The release lists the columns with such
-            texts.
-        delimiter, decimal, encoding : str, optional
-            How to write csv and tsv (default: like the source, if that was text).
-        source : path, optional
-            The file that the original was read from. Its checksum goes into the private audit.
-        private_out : path, optional
-            A separate folder for the private half.
-        progress : callable, optional
-            Called with the current activity and the share that is done.
-        """
-        from shoal.workflow.release._release import save_release
-
-        return save_release(
-            self,
-            out,
-            format=format,
-            force=force,
-            formulas=formulas,
-            asked={"delimiter": delimiter, "decimal": decimal, "encoding": encoding},
-            source=source,
-            private_out=private_out,
-            progress=progress,
-        )
-
-    def to_html(self) -> str:
-        """The report as one self-contained HTML page, without saving anything.
-
-        It is the page that ``save`` writes, except for the checksum of the data.
-        """
-        from shoal.workflow.release._release import public_facts
-        from shoal.workflow.report import release_page
-
-        unsaved = dict.fromkeys(("file", "format", "sha256", "formulas"))
-        return release_page(self, public_facts(self, unsaved))
-
-    def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise TypeError(
-            "A Release cannot be pickled or copied, since it holds the keys that undo it. Use "
-            "release.save, which keeps the private half apart."
-        )
-
-    def __repr__(self) -> str:
-        held = ", ".join(f"{claim.key}: {claim.measured:g}" for claim in self.claims)
-        return f"Release: {len(self.masked):,} rows; {held or 'nothing was required'}"
-
-    def _repr_html_(self) -> str:
-        """The requirements with their values, the risk before and after, and the columns."""
-        infos = discover_all_measures()
-        claims = ((c.key, c.requirement.threshold, c.measured, c.holds) for c in self.claims)
-        measured = [("k", self.before.k, self.after.k)] + [
-            (infos[name].title, self.before[name].value, self.after[name].value)
-            for name in _SHOWN_MEASURES
-            if name in self.before and name in self.after
-        ]
-        columns = (
-            (c.name, role_word(c.role), self.left.get(c.name) or _in_release(c.status))
-            for c in self.columns
-        )
-        more = "release.masked.head() shows rows, release.to_html() is the report"
-        return view(
-            repr(self),
-            listing(("required", "limit", "measured", "holds"), claims),
-            listing(("measure", "before", "after"), measured),
-            listing(("column", "role", "what is left"), columns, of="columns"),
-            quiet=f"{more}, release.save(folder) writes it.",
-        )
-
-
-def _in_release(status: str) -> str:
-    return "left out" if status == "removed" else status
 
 
 @dataclass(frozen=True, eq=False)
@@ -267,14 +109,20 @@ def protect(table: Table, plan: Plan, *, progress: Progress | None = None) -> Re
     else:
         _warn_of_order(table, records)
     if plan.pseudonyms:
-        masked = masked.with_pseudonyms(table.roles.unit_columns, person_names(masked))
+        # made for one release: nobody keeps their key
+        key = bytes.fromhex(SecretStream.from_state(None).derive("pseudonyms").key_hex)
+        names = hashed_names([str(number) for number in range(masked.person_count)], key)
+        masked = masked.with_pseudonyms(table.roles.unit_columns, names)
     if masked.has_persons and (plan.pseudonyms or named or plan.keep_order):
         warn_if_histories_stand_out(masked, claims)
     masked = masked.scrubbed()
     before = assess_release(table, table, progress)  # the values without any masking
     after = assess_release(masked, table, progress)
     _refuse_if_links_refute(claims, after.swapping)
-    _warn_about_leaks(after)
+    for leak in after.swapping.leaks if after.swapping is not None else ():
+        warnings.warn(
+            f"What the swap does not cover: {leak.sentence()}.", DisclosureWarning, stacklevel=2
+        )
     if progress:
         progress("Comparing the columns", 0.9)
     return Release(
@@ -335,12 +183,6 @@ def _warn_of_order(table: Table, records: Sequence[StepRecord]) -> None:
             DisclosureWarning,
             stacklevel=3,
         )
-
-
-def person_names(masked: Table) -> list[str]:
-    """A pseudonym for each person, made for one release: nobody keeps its key."""
-    key = bytes.fromhex(SecretStream.from_state(None).derive("pseudonyms").key_hex)
-    return hashed_names([str(number) for number in range(masked.person_count)], key)
 
 
 def refuse_empty(rows: int, columns: Sequence[str], records: Iterable[StepRecord]) -> None:
@@ -488,10 +330,9 @@ def refuse_unknown_owners(
         example = f'"{names[0]}"' if len(names) == 1 else str(list(names)).replace("'", '"')
         raise RolesError(
             f"A person seems to have several rows: the {rows or len(table):,} rows have "
-            f"{distinct:,} "
-            f"different values of {quoted(names)}, and k would count rows. Declare unit = "
-            f'{example} in the roles to count persons, or unit = "row" if each row '
-            "is a different person."
+            f"{distinct:,} different values of {quoted(names)}, and k would count rows. Declare "
+            f'unit = {example} in the roles to count persons, or unit = "row" if each row is a '
+            "different person."
         )
 
 
@@ -502,8 +343,7 @@ def warn_if_histories_stand_out(masked: Table, claims: tuple[Claim, ...]) -> Non
     if max(asked, default=1) < 2 and alone:
         warnings.warn(
             "Pseudonyms, or rows in their original order, show which rows belong to one person, "
-            "and "
-            f"{alone:,} of {masked.person_count:,} persons are unique by all of their rows "
+            f"and {alone:,} of {masked.person_count:,} persons are unique by all of their rows "
             'together. Require k_anonymity with of = "histories", or leave them out.',
             DisclosureWarning,
             stacklevel=3,
@@ -535,10 +375,3 @@ def cure_for_columns_left(left: Sequence[str], roles: Roles) -> str:
         return "Mask them, or declare them 'insensitive' if they may be released."
     rest = f"Mask {quoted(others)}, or declare 'insensitive' what may be released. "
     return (rest if others else "") + f"Round the weight '{roles.weight}' in a step 'round'."
-
-
-def _warn_about_leaks(after: Assessment) -> None:
-    for leak in after.swapping.leaks if after.swapping is not None else ():
-        warnings.warn(
-            f"What the swap does not cover: {leak.sentence()}.", DisclosureWarning, stacklevel=3
-        )

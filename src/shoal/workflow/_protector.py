@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,13 +13,28 @@ from sklearn.utils.validation import _check_feature_names, check_is_fitted, vali
 
 from shoal.errors import InputError, quoted
 from shoal.hints import Helpful
-from shoal.masking import Scale
-from shoal.table import Roles, Table, as_roles, features_of, frame_of_array, with_target
-from shoal.workflow._crowd_size import models_of_plan, shortest_plan, with_k
-from shoal.workflow._features import ENCODINGS, encoders_of
+from shoal.kernels.arrays import Floats
+from shoal.masking import TOP, Scale
+from shoal.table import (
+    NUMBERS,
+    QUANTITIES,
+    Roles,
+    Table,
+    as_roles,
+    features_of,
+    frame_of_array,
+    quantities,
+    scale_name,
+    with_target,
+)
 from shoal.workflow._plan import Plan
 from shoal.workflow._protect import refuse_unknown_owners, refuse_unless_all_hold
 from shoal.workflow._require import make_claim
+from shoal.workflow.advice._advice import models_of_plan, shortest_plan, with_k
+
+ENCODINGS = ("codes", "midpoints", "one-hot", "text")
+#: A text that fewer persons have is not kept: of two persons, each could infer the other's.
+_FEWEST = 3
 
 
 class Protector(Helpful, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -123,7 +139,12 @@ class Protector(Helpful, TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """The columns that come out."""
         check_is_fitted(self, "steps_")
         return np.array(
-            [out for name in self._names_ for out in self._columns_out(name)], dtype=object
+            [
+                out
+                for name in self._names_
+                for out in (self._columns_[name].names(name) if name in self._columns_ else [name])
+            ],
+            dtype=object,
         )
 
     def __sklearn_tags__(self) -> Any:
@@ -258,10 +279,6 @@ class Protector(Helpful, TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     # -- what goes out
 
-    def _columns_out(self, name: str) -> list[str]:
-        encoder = self._columns_.get(name)
-        return [name] if encoder is None else encoder.names(name)
-
     def _encoded(self, masked: Table, scales: Mapping[str, Scale], X: Any) -> Any:
         made = {
             name: encoder.columns(name, masked, scales.get(name))
@@ -288,12 +305,7 @@ def _about(plan: Plan) -> list[str]:
 
 def _refuse_names_for_an_array(plan: Plan, roles: Roles, names: Sequence[str]) -> None:
     """Raise InputError if a plan uses column names that an array does not have."""
-    said = [name for _, name in roles.items()] + _about(plan)
-    for step in plan.steps:
-        said += [
-            *(getattr(step, "columns", None) or ()),
-            *(getattr(step, "hierarchies", None) or ()),
-        ]
+    said = [*(name for _, name in roles.items()), *_about(plan), *plan.columns_of_steps()]
     absent = [name for name in dict.fromkeys(said) if name not in names]
     if absent:
         raise InputError(
@@ -313,3 +325,122 @@ def _name_of(y: Any) -> str | None:
 def _without_frame(y: Any) -> Any:
     """The only column of y if it is a frame, otherwise y itself."""
     return y[y.columns[0]] if _is_frame(y) and len(y.columns) == 1 else y
+
+
+# -- released columns as numbers, the same for rows that come later
+
+
+def encoders_of(encoding: str, masked: Table, scales: Mapping[str, Scale]) -> dict[str, Encoder]:
+    """An encoder for each column of a masked table; none if texts stay texts."""
+    if encoding == "text":
+        return {}
+    return {name: _encoder(encoding, masked, name, scales.get(name)) for name in masked.columns}
+
+
+def _encoder(encoding: str, masked: Table, name: str, scale: Scale | None) -> Encoder:
+    if scale is not None:
+        # only the texts that were released: the others belong only to suppressed records
+        return text_encoder(encoding, scale, {*masked.codes(name).texts})
+    if masked.kind(name) in (*QUANTITIES, "boolean"):
+        return NumberEncoder(scale_name(masked.codes(name)))
+    texts = masked.codes(name).texts
+    known = tuple(t for t, n in zip(texts, masked.holders(name), strict=True) if n >= _FEWEST)
+    ranks = Scale(known, np.arange(float(len(known))), numeric=False)
+    return text_encoder(encoding, ranks, {*known})
+
+
+@dataclass(frozen=True)
+class NumberEncoder:
+    """A column of numbers stays unchanged; yes and no are 1 and 0, dates count in days.
+
+    Decimals become floats, since models do not take them.
+    """
+
+    measured: str
+
+    def names(self, column: str) -> list[str]:
+        """The columns that come out."""
+        return [column]
+
+    def columns(self, column: str, table: Table, scale: Scale | None) -> dict[str, Floats] | None:
+        """The column as numbers; None if it already has numbers."""
+        plain = table.kind(column) in NUMBERS and not table.column(column).dtype.is_decimal()
+        if plain and self.measured == "numbers":
+            return None
+        coded = table.codes(column)
+        if self.measured == "boolean" and table.kind(column) == "boolean":
+            values = np.array([*coded.levels.to_list(), np.nan], np.float64)[: coded.count]
+        elif len(coded.levels) and scale_name(coded) != self.measured:
+            raise InputError(
+                f"Column '{column}' is {table.kind(column)} but was {self.measured} when the "
+                "Protector was fitted. Read it as it was then."
+            )
+        else:
+            values = quantities(coded)
+        return {column: values[coded.codes]}
+
+
+@dataclass(frozen=True, eq=False)
+class TextEncoder:
+    """The texts of one released column, in their order, with a number for each."""
+
+    encoding: str
+    texts: tuple[str, ...]
+    numbers: Floats
+    numeric: bool
+
+    def names(self, column: str) -> list[str]:
+        """The columns that come out."""
+        if self.encoding != "one-hot":
+            return [column]
+        return [f"{column}={text}" for text in self.texts]
+
+    def columns(self, column: str, table: Table, scale: Scale | None) -> dict[str, Floats] | None:
+        """The column of a table as numbers; ``scale`` has the texts that it can hold."""
+        coded = table.codes(column)
+        if self.encoding == "one-hot":
+            ranks = np.array(
+                [*self._ranks(coded.texts, None), *([-1] * (coded.missing is not None))]
+            )
+            hot = ranks[coded.codes][:, None] == np.arange(len(self.texts))
+            return dict(zip(self.names(column), hot.T.astype(np.float64), strict=True))
+        if self.encoding == "midpoints" and self.numeric:
+            values = self._middles(coded.texts, scale)
+        else:
+            values = self._ranks(coded.texts, scale)
+        known = [*values, *([np.nan] * (coded.missing is not None))]
+        return {column: np.array(known, np.float64)[coded.codes]}
+
+    def _ranks(self, texts: list[str], scale: Scale | None) -> list[float]:
+        """The rank of each text; for a new text, the rank of its number, or -1."""
+        place = {text: float(rank) for rank, text in enumerate(self.texts)}
+        if scale is not None and self.numeric:
+            for text, number in zip(scale.texts, scale.numbers, strict=True):
+                if text is not None and not np.isnan(number):
+                    place.setdefault(text, float(np.searchsorted(self.numbers, number)))
+        return [-1.0 if text == TOP else place.get(text, -1.0) for text in texts]
+
+    def _middles(self, texts: list[str], scale: Scale | None) -> list[float]:
+        numbers = {} if scale is None else dict(zip(scale.texts, scale.numbers, strict=True))
+        numbers |= dict(zip(self.texts, self.numbers, strict=True))
+        middle = float(self.numbers.mean()) if len(self.numbers) else 0.0
+        return [
+            middle if np.isnan(found := float(numbers.get(text, np.nan))) else found
+            for text in texts
+        ]
+
+
+Encoder = NumberEncoder | TextEncoder
+
+
+def text_encoder(encoding: str, scale: Scale, released: Container[str]) -> TextEncoder:
+    """The encoder of a column as it was released: each text once, in ascending order."""
+    numbers = {
+        text: float(number)
+        for text, number in zip(scale.texts, scale.numbers, strict=True)
+        if text is not None and text in released and text != TOP and not np.isnan(number)
+    }
+    ordered = sorted(numbers, key=lambda text: (numbers[text], text))
+    return TextEncoder(
+        encoding, tuple(ordered), np.array([numbers[text] for text in ordered]), scale.numeric
+    )

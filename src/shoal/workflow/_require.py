@@ -6,7 +6,7 @@ import numbers
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Any
+from typing import Any, ClassVar
 
 from shoal.errors import (
     InputError,
@@ -38,6 +38,16 @@ _MEASURE_NAMES = {spoken: name for name, spoken in _PLAN_NAMES.items()}
 def discover_all_measures() -> dict[str, MeasureInfo]:
     """Every measure of risk and utility by name."""
     return discover_risks() | discover_utilities()
+
+
+def known_measure(name: Any) -> str:
+    """The name itself if it is one of a measure; otherwise ParameterError with the nearest one."""
+    known = discover_all_measures()
+    if not isinstance(name, str) or name not in known:
+        raise ParameterError(
+            f"There is no measure '{getattr(name, '__name__', name)}'. {did_you_mean(name, known)}"
+        )
+    return name
 
 
 def limit_key(bound: str, measure: str) -> str:
@@ -79,6 +89,9 @@ class Limit(Helpful):
     """
 
     _instead = instead({"limit.threshold": "value limit bound"})
+    #: As of a privacy model: no limit bounds links, and none needs the audit.
+    bounds_links: ClassVar[bool] = False
+    needs_audit: ClassVar[bool] = False
 
     measure: str
     at_most: float | None = None
@@ -86,13 +99,8 @@ class Limit(Helpful):
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        known = discover_all_measures()
-        object.__setattr__(self, "measure", _MEASURE_NAMES.get(self.measure, self.measure))
-        if self.measure not in known:
-            raise ParameterError(
-                f"There is no measure '{getattr(self.measure, '__name__', self.measure)}'. "
-                f"{did_you_mean(self.measure, known)}"
-            )
+        name = _MEASURE_NAMES.get(self.measure, self.measure)
+        object.__setattr__(self, "measure", known_measure(name))
         bounds = [b for b in (self.at_most, self.at_least) if b is not None]
         if len(bounds) != 1 or not Real().accepts(bounds[0]):
             raise ParameterError(
@@ -105,7 +113,16 @@ class Limit(Helpful):
                 f"A limit of '{self.measure}' lies between {low:g} and {high:g}; got "
                 f"{bounds[0]:g}.{share}"
             )
-        self._check_options()
+        # only options that the measure has and that a plan and a release can hold
+        self.info.check_names(self.options, in_plan=True)
+        for name, value in self.options.items():
+            names = isinstance(value, list) and all(isinstance(one, str) for one in value)
+            if not isinstance(value, (str, bool)) and not names and not Real().accepts(value):
+                raise ParameterError(
+                    f"The option '{name}' of a limit on '{self.measure}' must be a number, a text "
+                    f"or a list of texts; got {type(value).__name__}."
+                )
+            self.info.options[name].check(value, self.measure)
 
     def __repr__(self) -> str:
         named = {
@@ -116,17 +133,10 @@ class Limit(Helpful):
         given = (f", {name}={value!r}" for name, value in named.items() if value is not None)
         return f"Limit({self.measure!r}{''.join(given)})"
 
-    def _check_options(self) -> None:
-        """Accept only options that the measure has and that a plan and a release can hold."""
-        self.info.check_names(self.options, in_plan=True)
-        for name, value in self.options.items():
-            names = isinstance(value, list) and all(isinstance(one, str) for one in value)
-            if not isinstance(value, (str, bool)) and not names and not Real().accepts(value):
-                raise ParameterError(
-                    f"The option '{name}' of a limit on '{self.measure}' must be a number, a text "
-                    f"or a list of texts; got {type(value).__name__}."
-                )
-            self.info.options[name].check(value, self.measure)
+    @property
+    def side(self) -> str:
+        """Where values may lie: at most, or at least, at the threshold."""
+        return "at most" if self.at_most is not None else "at least"
 
     @property
     def info(self) -> MeasureInfo:
@@ -143,16 +153,21 @@ class Limit(Helpful):
         assert bound is not None
         return float(bound)
 
+    def changed_params(self, *, public: bool = False) -> dict[str, Any]:
+        """The limit and its options, as in a plan; without private ones when ``public``."""
+        hidden = _PRIVATE_OPTIONS if public else ()
+        shown = {name: value for name, value in self.options.items() if name not in hidden}
+        return {"value": self.threshold, **shown}
+
     def _repr_html_(self) -> str:
-        bound = "at most" if self.at_most is not None else "at least"
-        shown = {n: v for n, v in self.options.items() if n not in _PRIVATE_OPTIONS}
-        row = (self.info.title, f"{bound} {self.threshold:g}", *shown.values())
-        return view(self.key, listing(("measure", "limit", *shown), [row]))
+        _, *options = self.changed_params(public=True).items()
+        row = (self.info.title, f"{self.side} {self.threshold:g}", *(v for _, v in options))
+        return view(self.key, listing(("measure", "limit", *(n for n, _ in options)), [row]))
 
     def sentence(self, value: float) -> str:
         """The limit and a measured value, in words."""
-        bound = "at most" if self.at_most is not None else "at least"
-        return f"the {self.info.title} must be {bound} {self.threshold:g} and is {value:.4g}"
+        required = f"{self.side} {self.threshold:g}"
+        return f"the {self.info.title} must be {required} and is {value:.4g}"
 
     def accepts(self, value: float) -> bool:
         """Whether a measured value is within the limit."""
@@ -200,7 +215,7 @@ class Claim:
     @property
     def bounds_links(self) -> bool:
         """Whether it bounds the chance of a right link by 1 in the measured value."""
-        return not isinstance(self.requirement, Limit) and self.requirement.bounds_links
+        return self.requirement.bounds_links
 
     @property
     def published(self) -> float | None:
@@ -290,8 +305,6 @@ def key_of(requirement: Requirement) -> str:
 
 def has_private_parameters(requirement: Requirement) -> bool:
     """Whether the public half must leave out part of a requirement."""
-    if isinstance(requirement, Limit):
-        return any(name in _PRIVATE_OPTIONS for name in requirement.options)
     return requirement.changed_params() != requirement.changed_params(public=True)
 
 
@@ -300,17 +313,12 @@ def private_names_of(key: str) -> list[str]:
     model = discover_models().get(key)
     if model is not None:
         return [parameter.name for parameter in parameters_of(model) if parameter.private]
-    measure = key.partition("_")[2]
-    info = discover_all_measures().get(_MEASURE_NAMES.get(measure, measure))
+    info = limited_measure(key)
     return [] if info is None else [n for n in info.options if n in _PRIVATE_OPTIONS]
 
 
 def value_of(requirement: Requirement, *, public: bool = False) -> Any:
     """The value of a requirement in a plan: one number, or a table if it has more parameters."""
-    if isinstance(requirement, Limit):
-        hidden = _PRIVATE_OPTIONS if public else ()
-        options = {n: v for n, v in requirement.options.items() if n not in hidden}
-        return {"value": requirement.threshold, **options} if options else requirement.threshold
     changed = requirement.changed_params(public=public)
     return next(iter(changed.values())) if len(changed) == 1 else changed
 
@@ -343,6 +351,18 @@ def plain(value: Any, *, public: bool = False) -> Any:
     if isinstance(value, numbers.Real) and not isinstance(value, (bool, int)):
         return int(value) if isinstance(value, numbers.Integral) else float(value)
     return value
+
+
+def in_toml(value: Any) -> str:
+    """A value as a plan writes it on one line."""
+    import tomlkit
+
+    if isinstance(value, Mapping):
+        inner = (f"{tomlkit.key(name).as_string()} = {in_toml(one)}" for name, one in value.items())
+        return f"{{ {', '.join(inner)} }}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(in_toml, value))}]"
+    return str(tomlkit.item(value).as_string())
 
 
 def requirements_to_dict(requirements: Iterable[Requirement]) -> dict[str, Any]:

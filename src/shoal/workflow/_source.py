@@ -33,8 +33,10 @@ def check_source(kinds: Mapping[str, str], plan: Plan, empty: Container[str] = (
                 f"[release.reasons] names column '{name}', which the source does not have. "
                 f"{did_you_mean(name, kinds)}"
             )
-    recorded = (plan.read.columns if plan.read is not None else None) or {}
-    new = [name for name in kinds if name not in _known_columns(plan)]
+    recorded = plan.recorded_kinds
+    roles = plan.roles.items() if plan.roles is not None else []
+    known = {*recorded, *(name for _, name in roles), *plan.columns_of_steps()}
+    new = [name for name in kinds if name not in known]
     if new and plan.unlisted == "refuse":
         raise InputError(
             f"The source has columns that the plan does not list: {quoted(new)}. Give each a role "
@@ -57,21 +59,10 @@ def as_planned(table: Table, plan: Plan) -> Table:
     """The table without the columns that a plan leaves out."""
     if plan.unlisted is None and plan.read is None and not plan.release.reasons:
         return table
-    recorded = (plan.read.columns if plan.read is not None else None) or {}
-    follows = {*table.dictionary.reasons.values()} - {*recorded}  # with the columns they explain
+    follows = {*table.dictionary.reasons.values()} - {*plan.recorded_kinds}  # with the explained
     kinds = {name: table.kind(name) for name in table.columns if name not in follows}
     empty = [name for name in table.columns if table.missing_count(name) == len(table)]
     return table.drop(check_source(kinds, plan, empty))
-
-
-def _known_columns(plan: Plan) -> set[str]:
-    """The columns that a plan names anywhere."""
-    known = set((plan.read.columns if plan.read is not None else None) or {})
-    known |= {name for _, name in plan.roles.items()} if plan.roles is not None else set()
-    for step in plan.steps:
-        known |= {*(getattr(step, "columns", None) or ())}
-        known |= {*(getattr(step, "hierarchies", None) or ())}
-    return known
 
 
 def _refuse_other_kinds(
@@ -84,19 +75,17 @@ def _refuse_other_kinds(
         if name in kinds and name not in empty and kinds[name] != kind
     }
     apart = {
-        name: pair
-        for name, pair in other.items()
-        if _FAMILIES.get(pair[0], pair[0]) != _FAMILIES.get(pair[1], pair[1])
+        name: pair for name, pair in other.items() if len({_FAMILIES.get(k, k) for k in pair}) > 1
     }
+    listed = (apart or other).items()
+    diff = "; ".join(f"'{name}' is {now} but was {was}" for name, (was, now) in listed)
     if apart:
-        diff = "; ".join(f"'{name}' is {now} but was {was}" for name, (was, now) in apart.items())
         raise InputError(
             f"The source reads differently than when the plan was made: {diff}. Check what is new "
             "in it, such as a text for a missing value or another notation. Then declare that "
             "under [read] in the plan, or change its [read.columns]. Nothing was masked."
         )
     if other:
-        diff = "; ".join(f"'{name}' is {now} but was {was}" for name, (was, now) in other.items())
         _warn(f"The source reads slightly differently than when the plan was made: {diff}.")
 
 

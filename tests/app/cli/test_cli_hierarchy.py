@@ -9,8 +9,9 @@ import tomllib
 import pytest
 
 from shoal import Hierarchy, read
-from shoal.app.cli._hierarchy import in_plan, propose_hierarchies
+from shoal.app.cli._hierarchy import propose_hierarchies
 from shoal.app.demo import PEOPLE
+from shoal.workflow.advice._suggest_plan import assignment
 
 
 @pytest.fixture
@@ -238,14 +239,14 @@ def test_names_of_columns_become_names_of_files(tmp_path):
         "column.csv",
     ]
     assert all(path.parent == tmp_path / "hierarchies" for path in made.written)
-    lines = "\n".join(in_plan(column, value) for column, value in made.in_plan.items())
+    lines = "\n".join(assignment(column, value) for column, value in made.in_plan.items())
     assert tomllib.loads(lines) == dict(made.in_plan)
 
 
 @pytest.mark.parametrize("column", ["age", "home town", 'a"b', "c\nd", "é = 1 # [x]"])
 def test_a_line_of_a_plan_reads_back(column):
     for value in ("hierarchies/a.csv", {"edges": [[1, 2.5], [2.5]]}, {"prefixes": [2], "pad": 5}):
-        line = in_plan(column, value)
+        line = assignment(column, value)
         assert "\n" not in line
         assert tomllib.loads(line) == {column: value}
 

@@ -61,7 +61,7 @@ def demo(
     from shoal import read
     from shoal.app.demo import PATIENTS, PLAN
     from shoal.workflow import Plan, protect, verify
-    from shoal.workflow.release._release import check_targets
+    from shoal.workflow.release._folder import check_targets
     from shoal.workflow.report._render import render
 
     out = Path(os.path.abspath(out))

@@ -32,15 +32,6 @@ class ProposedHierarchies:
     kept: tuple[Path, ...] = ()
 
 
-def in_plan(column: str, value: str | Mapping[str, Any]) -> str:
-    """A hierarchy as a line of TOML."""
-    import tomlkit
-
-    from shoal.workflow._plan import in_toml
-
-    return f"{tomlkit.key(column).as_string()} = {in_toml(value)}"
-
-
 def propose_hierarchies(table: Table, columns: Iterable[str], plan: Path) -> ProposedHierarchies:
     """Propose a hierarchy for each column; write those that list values next to the plan."""
     from shoal.table import Hierarchy
@@ -138,6 +129,7 @@ def hierarchy(
     out FILE: Write the hierarchy as a CSV file to edit, with one line for each value of the column.
     """
     from shoal.table import Hierarchy
+    from shoal.workflow.advice._suggest_plan import assignment
 
     if out is not None:
         check_new(out, force=force)
@@ -159,7 +151,7 @@ def hierarchy(
     ui.heading("In a plan")
     named = found.to_plan() if found.is_function or out is None else out.as_posix()
     if found.is_function or out is not None:
-        ui.console().print(f"  {ui.printable(in_plan(column, named))}", soft_wrap=True)
+        ui.console().print(f"  {ui.printable(assignment(column, named))}", soft_wrap=True)
     else:
         ui.say(
             "Write it with --out FILE, then put the file's path, relative to the plan, into "

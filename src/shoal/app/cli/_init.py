@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from shoal.app.cli._hierarchy import ProposedHierarchies, beside_plan
 from shoal.app.cli._options import (
@@ -16,7 +14,6 @@ from shoal.app.cli._options import (
     Reading,
     check_new,
     command,
-    read_first,
     shown_source,
     write_whole,
 )
@@ -25,6 +22,7 @@ from shoal.app.cli.output._progress import Working
 
 if TYPE_CHECKING:
     from shoal.table import Roles, Table
+    from shoal.workflow import PlanSuggestion
 
 
 @command("""
@@ -55,45 +53,45 @@ def init(
     check_new(out, force=force)
     with Working("Reading the data") as working:
         named = [] if out == Path("plan.toml") else ["--out", shlex.quote(str(out))]
-        loaded, missing, undo = read_first(data, reading, "shoal init", *named, "--force")
+        loaded, missing, undo = reading.read_first(data, "shoal init", *named, "--force")
         working("Comparing columns", 0.3)
         suggestion = suggest_roles(loaded)
         open_questions = {one.sentence for one in mixed_columns(loaded)}
         working("Proposing hierarchies", 0.7)
-        plan = first_plan(
+        made, text, found = first_plan(
             loaded, suggestion.roles, out, missing_because=f"{missing} {undo}".strip()
         )
-        write_whole(out, plan.text)
+        write_whole(out, text)
     if as_json:
-        facts = {"plan": out, "roles": plan.roles.to_dict(), "k": plan.k, "require": plan.required}
+        required = made.plan.to_dict()["require"]
+        facts = {"plan": out, "roles": made.roles.to_dict(), "k": made.k, "require": required}
         facts |= {"read": {} if loaded.manner is None else loaded.manner.options.to_dict()}
-        found = plan.hierarchies
         ui.print_json(facts | {"hierarchies": found.in_plan, "files": found.written})
         return
-    _show(plan, out)
+    _show(made, out)
     if missing:
         ui.say(missing, style="yellow")
         ui.command_line(undo)
     for note in suggestion.notes:
         if "unit" in note or note in open_questions:
             ui.say(note, style="yellow")
-    _show_hierarchies(plan.hierarchies)
+    _show_hierarchies(found)
     ui.heading("Next: check the roles in the plan, then")
     source, words = shlex.quote(str(out)), shown_source(data, reading, kept=True)
     ui.command_line("shoal protect", *words, "--plan", source, "--dry-run")
     ui.command_line("shoal protect", *words, "--plan", source, "--out release")
 
 
-def _show(plan: FirstPlan, out: Path) -> None:
+def _show(made: PlanSuggestion, out: Path) -> None:
     ui.heading(f"Wrote {ui.printable(out)}")
-    if plan.roles.to_dict():
-        ui.roles(plan.roles.to_dict())
+    if made.roles.to_dict():
+        ui.roles(made.roles.to_dict())
     ui.say()
-    if plan.roles.quasi_identifiers:
+    if made.roles.quasi_identifiers:
         ui.say(
             "The plan makes values coarser until every crowd has at least "
-            f"{ui.count(plan.k, 'person' if plan.roles.unit else 'record')}"
-            + (" and different values of the sensitive columns" if len(plan.required) > 1 else "")
+            f"{ui.count(made.k, 'person' if made.roles.unit else 'record')}"
+            + (" and different values of the sensitive columns" if made.plan.require[1:] else "")
             + ". It removes no record. The plan gives the reason for each choice."
         )
     else:
@@ -108,32 +106,23 @@ def _show_hierarchies(hierarchies: ProposedHierarchies) -> None:
         ui.say()
         ui.say(
             f"The hierarchies are in {ui.listed(hierarchies.written)}. They list values from the "
-            "table: "
-            "keep them as private as the table."
+            "table: keep them as private as the table."
         )
     if hierarchies.kept:
         ui.say()
         ui.say(f"Kept without changes: {ui.listed(hierarchies.kept)}.")
 
 
-@dataclass(frozen=True)
-class FirstPlan:
-    """The text of a plan and its hierarchies."""
+def first_plan(
+    table: Table, roles: Roles, path: Path, *, missing_because: str = ""
+) -> tuple[PlanSuggestion, str, ProposedHierarchies]:
+    """A plan that runs without changes, its text, and its hierarchies.
 
-    text: str
-    roles: Roles
-    k: int
-    required: Mapping[str, Any]
-    hierarchies: ProposedHierarchies
-
-
-def first_plan(table: Table, roles: Roles, path: Path, *, missing_because: str = "") -> FirstPlan:
-    """A plan that runs without changes; writes hierarchies that list values next to ``path``."""
-    from shoal.workflow.advice._suggest_plan import suggest_plan
+    Hierarchies that list values are written next to ``path``.
+    """
+    from shoal.workflow import suggest_plan
 
     made = suggest_plan(table.with_roles(roles))
     found = beside_plan(made.hierarchies, path)
     files = {name: value for name, value in found.in_plan.items() if isinstance(value, str)}
-    required = made.plan.to_dict()["require"]
-    text = made.to_toml(files, missing_because=missing_because)
-    return FirstPlan(text, roles, made.k, required, found)
+    return made, made.to_toml(files, missing_because=missing_because), found

@@ -174,14 +174,12 @@ def _catalogue() -> list[Entry]:
     """Every method, model and measure that is installed."""
     from shoal.masking import discover_maskers
     from shoal.models import discover_models
-    from shoal.risk import discover_risks
-    from shoal.utility import discover_utilities
+    from shoal.workflow import discover_all_measures
 
     return [
         *(_method(cls) for cls in discover_maskers().values()),
         *(_model(cls) for cls in discover_models().values()),
-        *(_measure("risk", info) for info in discover_risks().values()),
-        *(_measure("utility", info) for info in discover_utilities().values()),
+        *map(_measure, discover_all_measures().values()),
     ]
 
 
@@ -205,7 +203,7 @@ def _model(cls: type[PrivacyModel]) -> Entry:
     return doc.entry("model", cls.model, (doc.summary, doc.text), cls.reference, example)
 
 
-def _measure(kind: str, info: MeasureInfo) -> Entry:
+def _measure(info: MeasureInfo) -> Entry:
     from shoal.workflow import Limit, Plan
 
     doc = Docstring(info.function)
@@ -223,7 +221,7 @@ def _measure(kind: str, info: MeasureInfo) -> Entry:
     facts += " It needs the original to compare with." if info.needs_original else ""
     text = "\n\n".join(part for part in (doc.text, facts) if part)
     example = Plan(require=[limit]).to_toml()
-    return doc.entry(kind, info.name, (doc.summary, text), doc.references, example)
+    return doc.entry(info.about, info.name, (doc.summary, text), doc.references, example)
 
 
 class Docstring:

@@ -25,6 +25,14 @@ _SECTION = re.compile(r"^(\S.*)\n-{3,}\n", re.MULTILINE)
 #: A line of a section; its continuation lines are indented.
 _LINE = re.compile(r"^(\w+)(?: (\S+))?: (.*(?:\n +.*)*)", re.MULTILINE)
 
+#: The names of reading options in Python, where they differ.
+IN_PYTHON = {
+    "input_format": "format",
+    "missing_value": "missing_values",
+    "only_missing_value": "only_missing_values",
+    "date_format": "date_formats",
+}
+
 Names = list[str] | None
 Data = Annotated[
     str,
@@ -214,35 +222,29 @@ class Reading:
             tell_notes(table)
         return table
 
-    def _read_again(self, source: str, missing: Sequence[str]) -> Table | None:
-        """The table with further texts that stand for a missing value, without its notes.
-
-        None if the source has no such texts, or if the user listed all that stand for one.
-        """
-        if self.only_missing_value or not _may_have_signs(source, self.input_format):
-            return None
-        texts = [*(self.missing_value or ()), *missing]
-        return _read(source, self._given() | {"missing_values": texts}, None)
-
-    def read_first(self, source: str) -> tuple[Table, str]:
-        """The table with the usual signs of a missing value read as missing, and why.
+    def read_first(self, source: str, program: str, *more: str) -> tuple[Table, str, str]:
+        """The table with the usual signs of a missing value read as missing, why, and the command.
 
         Only signs that keep a whole column from being numbers or dates count. A text that is not
-        on the list of usual signs is never taken for one.
+        on the list of usual signs is never taken for one. The command reads the signs as texts. No
+        sign is read as missing if the user listed all that stand for one.
         """
         from shoal.app.cli.output import ui
         from shoal.table import mixed_columns
 
-        table, why = self.read(source, notes=False), ""
+        table, why, undo = self.read(source, notes=False), "", ""
         mixed = [one for one in mixed_columns(table) if one.signs and not one.others]
         signs = list(dict.fromkeys(sign for one in mixed for sign in one.signs))
-        again = self._read_again(source, signs) if signs else None
-        if again is not None:
+        may_have_signs = "missing_values" in _fitting(source, self.input_format)
+        if signs and may_have_signs and not self.only_missing_value:
+            texts = [*(self.missing_value or ()), *signs]
+            table = _read(source, self._given() | {"missing_values": texts}, None)
             facts = ". ".join(one.fact for one in mixed)
             why = f"Read as missing: {ui.listed(map(repr, signs))}. {facts}. If they are not "
-            table, why = again, f"{why}missing, run:"
+            why += "missing, run:"
+            undo = " ".join([program, *shown_source(source, self), *_ONLY_USUAL, *more])
         tell_notes(table)
-        return table, why
+        return table, why, undo
 
     def read_other(self, source: str, *, known: ReadOptions | None = None) -> Table:
         """Another table of the call, with the options that fit it."""
@@ -306,24 +308,19 @@ class Reading:
         return named if named in FORMATS else "parquet"
 
     def _given(self) -> dict[str, Any]:
+        """The given options, as :func:`shoal.read` takes them."""
         sheet = self.sheet
-        given = {
-            "query": self.query,
-            "format": self.input_format,
+        given = vars(self) | {
             "delimiter": {"tab": "\t", "\\t": "\t"}.get(self.delimiter or "", self.delimiter),
-            "encoding": self.encoding,
-            "decimal": self.decimal,
-            "thousands": self.thousands,
-            "missing_values": self.missing_value or None,
-            "only_missing_values": self.only_missing_value or None,
-            "date_formats": dict(map(_named_format, self.date_format or ())) or None,
+            "date_format": dict(map(_named_format, self.date_format or ())),
             "sheet": int(sheet) if sheet is not None and sheet.isdecimal() else sheet,
             "header": self.header or None,
-            "skip_lines": self.skip_lines,
-            "missing_reasons": self.missing_reasons,
-            "metadata": self.metadata,
         }
-        return {name: value for name, value in given.items() if value is not None}
+        return {
+            IN_PYTHON.get(name, name): value
+            for name, value in given.items()
+            if value not in (None, [], {})
+        }
 
     def words(self) -> list[str]:
         """The given options, as words of a suggested command."""
@@ -339,20 +336,6 @@ class Reading:
 
 
 _ONLY_USUAL = ("--only-missing-value", "''", "--only-missing-value", "NA")
-
-
-def _may_have_signs(source: str, format: str | None) -> bool:
-    """Whether a text of the source may be declared to stand for a missing value."""
-    from shoal.table.storage._reading import OPTIONS_OF
-
-    return "missing_values" in OPTIONS_OF.get(format or kind_of_source(source) or "", ())
-
-
-def read_first(data: str, reading: Reading, program: str, *more: str) -> tuple[Table, str, str]:
-    """The table of ``Reading.read_first``, why, and the command that reads the signs as texts."""
-    table, why = reading.read_first(data)
-    words = [program, *shown_source(data, reading), *_ONLY_USUAL, *more]
-    return table, why, " ".join(words) if why else ""
 
 
 def tell_notes(table: Table) -> None:
@@ -379,11 +362,12 @@ def _named_format(text: str) -> tuple[str, str]:
     return name or "*", format
 
 
-def _fitting(source: str) -> tuple[str, ...]:
-    """The options that the kind of a source allows."""
+def _fitting(source: str, format: str | None = None) -> tuple[str, ...]:
+    """The options that a format, or else the kind of a source, allows."""
     from shoal.table.storage._reading import OPTIONS_OF
 
-    return {"database": ("query",), **OPTIONS_OF}.get(kind_of_source(source) or "", ())
+    known = {"database": ("query",), **OPTIONS_OF}
+    return known.get(format or kind_of_source(source) or "", ())
 
 
 def is_database(source: str) -> bool:

@@ -87,7 +87,7 @@ def protect(
     from shoal.table import DELIMITER_OF, check_standards
     from shoal.table.storage._formats import check_format
     from shoal.workflow import Plan, protect
-    from shoal.workflow.release._release import check_targets
+    from shoal.workflow.release._folder import check_targets
 
     loaded = Plan.load(plan)
     chosen, why = reading.engine_for(data, engine, loaded.engine, loaded.read)
@@ -96,7 +96,12 @@ def protect(
             release = _tried(reading, data, loaded, chosen)
             if strict:
                 warned.refuse()
-        _show_tried(release, warned, show_all=show_all, as_json=as_json)
+        if as_json:
+            ui.print_json({"dry_run": True, **release_facts(release), "warnings": warned})
+        else:
+            show_release(release, show_all=show_all)
+            ui.say()
+            ui.say("Dry run: nothing was written.")
         return
     if out is None:
         raise InputError(
@@ -175,15 +180,6 @@ def _tried(reading: Reading, data: str, plan: Plan, chosen: str) -> Release:
         )
     with Working("Reading the data") as working:
         return protect(reading.read(data, known=plan.read), plan, progress=working.if_watched)
-
-
-def _show_tried(release: Release, warned: list[str], *, show_all: bool, as_json: bool) -> None:
-    if as_json:
-        ui.print_json({"dry_run": True, **release_facts(release), "warnings": warned})
-        return
-    show_release(release, show_all=show_all)
-    ui.say()
-    ui.say("Dry run: nothing was written.")
 
 
 def release_facts(

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from shoal.app.cli._options import AsJson, Data, Reading, command, read_first, shown_source
+from shoal.app.cli._options import AsJson, Data, Reading, command, shown_source
 from shoal.app.cli.output import ui
 from shoal.app.cli.output._progress import Working
 
@@ -34,7 +34,7 @@ def roles(data: Data, reading: Reading, as_json: AsJson = False) -> None:
     from shoal import suggest_roles
 
     with Working("Reading the data") as working:
-        loaded, missing, undo = read_first(data, reading, "shoal roles")
+        loaded, missing, undo = reading.read_first(data, "shoal roles")
         working("Comparing columns", 0.5)
         suggestion = suggest_roles(loaded)
     if as_json:
@@ -57,7 +57,10 @@ def _show(suggestion: RoleSuggestion) -> None:
     shown = [facts for facts in columns if facts.role] if len(columns) > _MOST_SHOWN else columns
     ui.table(
         ("column", "role", "because"),
-        ((facts.name, _word(facts.role), facts.reason or None) for facts in shown),
+        (
+            (facts.name, (facts.role or "-").replace("_", "-"), facts.reason or None)
+            for facts in shown
+        ),
         whole=(0, 1),
     )
     if len(shown) < len(columns):
@@ -83,10 +86,6 @@ def _show(suggestion: RoleSuggestion) -> None:
         ui.say()
     for remark in suggestion.notes:
         ui.say(f"Note: {remark}")
-
-
-def _word(role: str | None) -> str | None:
-    return role.replace("_", "-") if role else None
 
 
 def _say_without_role(columns: Sequence[ColumnFacts]) -> None:

@@ -131,7 +131,7 @@ def study(
             tables=own,
             jobs=jobs,
             backend=backend,
-            seconds=seconds_of(_one_time({"--seconds": seconds, "--budget": budget})),
+            seconds=seconds_of(seconds, budget),
             retry=retry,
             progress=working,
         )
@@ -150,13 +150,11 @@ def _own_tables(paths: list[Path] | None, said: dict[str, Any]) -> list[TableSou
     return [source for path in paths for source in tables_at(path, **given)]
 
 
-def _one_time(given: dict[str, str | None]) -> str | None:
+def seconds_of(seconds: str | None, budget: str | None = None) -> float | None:
+    """A time as people write it, in seconds; ``budget`` is its old name."""
+    given = {"--seconds": seconds, "--budget": budget}
     named = {option: value for option, value in given.items() if value is not None}
-    return under_new_names({"--budget": "--seconds"}, named, "shoal study").get("--seconds")
-
-
-def seconds_of(seconds: str | None) -> float | None:
-    """A time as people write it, in seconds."""
+    seconds = under_new_names({"--budget": "--seconds"}, named, "shoal study").get("--seconds")
     if seconds is None:
         return None
     found = re.fullmatch(r"(\d+(?:\.\d+)?)([smhd]?)", seconds.strip())

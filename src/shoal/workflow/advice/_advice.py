@@ -1,4 +1,7 @@
-"""Changes for a plan that does not meet a requirement; each one is tried before it is suggested."""
+"""Changes for a plan that does not meet a requirement; each one is tried before it is suggested.
+
+Also k as a single number: the shortest plan for a k, and a plan with another k.
+"""
 
 from __future__ import annotations
 
@@ -8,23 +11,25 @@ import math
 import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 
 from shoal.errors import InputError, ShoalError
 from shoal.masking import Generalize, Masker, Progress, Suppress
-from shoal.models import KAnonymity, PrivacyModel, ProbabilisticKAnonymity
-from shoal.parameters import parameters_of
+from shoal.models import KAnonymity, LDiversity, PrivacyModel, ProbabilisticKAnonymity
+from shoal.parameters import Parametrized, parameters_of
 from shoal.randomness import SecretStream
-from shoal.table import Table
+from shoal.table import Hierarchy, Roles, Table
 from shoal.utility import normalized_certainty_penalty
-from shoal.workflow._plan import Plan, in_toml
-from shoal.workflow._require import Claim, Limit, Requirement, plain
+from shoal.workflow._plan import Plan
+from shoal.workflow._require import Claim, Limit, Requirement, in_toml, plain
 
 if TYPE_CHECKING:
     from shoal.workflow._protect import Masking
+
+P = TypeVar("P", bound=Parametrized)
 
 #: Larger tables are not tried in full; a sample of the persons shows what would hold.
 _MOST_RECORDS: Final = 100_000
@@ -66,14 +71,7 @@ class Advice:
 
     def to_dict(self) -> dict[str, Any]:
         """For programs."""
-        return {
-            "change": self.change,
-            "loss": self.loss,
-            "loss_now": self.loss_now,
-            "records_lost": self.records_lost,
-            "sampled": self.sampled,
-            "asks_less": self.asks_less,
-        }
+        return {name: value for name, value in vars(self).items() if name != "plan"}
 
 
 def advise(made: Masking, plan: Plan, progress: Progress | None = None) -> list[Advice]:
@@ -92,13 +90,13 @@ def advise(made: Masking, plan: Plan, progress: Progress | None = None) -> list[
         if len(found) == 2 or time.monotonic() > end:
             break
     found.sort(key=_cost)  # of equal costs, the smaller change stays first
-    worth = [one for n, one in enumerate(found) if all(_saves(one, best) for best in found[:n])]
+    # a change that loses more detail must keep more records than all that lose less
+    worth = [
+        one
+        for place, one in enumerate(found)
+        if all(one.records_lost < cheaper.records_lost for cheaper in found[:place])
+    ]
     return [one for one in worth if _cost(one) <= 3 * _cost(found[0]) + 0.05]  # none far worse
-
-
-def _saves(one: Advice, cheaper: Advice) -> bool:
-    """Whether a change that loses more detail keeps more records instead."""
-    return one.records_lost < cheaper.records_lost
 
 
 def _cost(advice: Advice) -> float:
@@ -192,11 +190,14 @@ def _with(
         yield f"a last {in_words(step)}", [*steps, step]
 
 
-def mondrian(k: int | None, models: Sequence[PrivacyModel]) -> Generalize:
+def mondrian(
+    k: int | None,
+    models: Sequence[PrivacyModel],
+    hierarchies: Mapping[str, Hierarchy] | None = None,
+) -> Generalize:
     """A step that gives every record the smallest box that is safe."""
-    return Generalize(
-        "mondrian", k=k, models=(list(models) if models[1:] else models[0]) if models else None
-    )
+    asked = (list(models) if models[1:] else models[0]) if models else None
+    return Generalize("mondrian", k=k, models=asked, hierarchies=hierarchies)
 
 
 def in_words(step: Generalize) -> str:
@@ -229,6 +230,12 @@ def asked_of_steps(
     return max(sizes, default=None), models
 
 
+def models_of_step(step: Masker) -> list[PrivacyModel]:
+    """The models that a step satisfies."""
+    given = getattr(step, "models", None) or []
+    return given if isinstance(given, list) else [given]
+
+
 def _of_step(step: Masker, k: int | None, models: Sequence[PrivacyModel]) -> dict[str, Any]:
     """The parameters to change so that a step reaches the goal; none if it cannot."""
     names = {parameter.name for parameter in parameters_of(type(step))}
@@ -238,8 +245,7 @@ def _of_step(step: Masker, k: int | None, models: Sequence[PrivacyModel]) -> dic
     if k is not None and "k" in names and (getattr(step, "k", None) or 0) < k:
         changes["k"] = k
     if models and "models" in names:
-        there = getattr(step, "models", None) or []
-        there = there if isinstance(there, list) else [there]
+        there = models_of_step(step)
         wanted = [*(m for m in there if type(m) not in map(type, models)), *models]
         if wanted != there:
             changes["models"] = wanted if len(wanted) > 1 else wanted[0]
@@ -250,3 +256,64 @@ def _of_step(step: Masker, k: int | None, models: Sequence[PrivacyModel]) -> dic
 
 def _in_toml(changes: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} = {in_toml(plain(value))}" for name, value in changes.items())
+
+
+# -- k as a single number
+
+
+def shortest_plan(roles: Roles, k: int) -> Plan:
+    """Boxes of at least k persons, each with two values of every sensitive column, if any."""
+    diverse = [LDiversity(2)] if roles.sensitive else []
+    return Plan([mondrian(k, diverse)], require=[KAnonymity(k), *diverse])
+
+
+def models_of_plan(plan: Plan) -> Iterator[PrivacyModel]:
+    """The privacy models that a plan requires, and those that its steps satisfy."""
+    for part in (*plan.steps, *plan.require):
+        if isinstance(part, PrivacyModel):
+            yield part
+        elif isinstance(part, Parametrized):
+            for value in part.get_params().values():
+                listed = value if isinstance(value, list) else [value]
+                yield from (one for one in listed if isinstance(one, PrivacyModel))
+
+
+def with_k(plan: Plan, k: int) -> Plan:
+    """The same plan with k in place of every k of its steps, models and requirements.
+
+    Examples
+    --------
+    >>> from shoal import Generalize, KAnonymity
+    >>> with_k(Plan([Generalize(k=5)], require=[KAnonymity(5)]), 10)
+    Plan: generalize; requires k_anonymity = 10
+    """
+    changed = plan.replacing(
+        steps=[_under(step, k) for step in plan.steps],
+        require=[_under(one, k) if isinstance(one, Parametrized) else one for one in plan.require],
+    )
+    if not has_k(plan):
+        raise InputError(
+            f"k = {k} is given, but no step or requirement of the plan has a k. Write, for "
+            "example, sh.Plan([sh.Generalize(k=5)], require=[sh.KAnonymity(5)])."
+        )
+    return changed
+
+
+def has_k(plan: Plan) -> bool:
+    """Whether any step, model or requirement of a plan has a k."""
+    return any(_asks(part) for part in (*plan.steps, *models_of_plan(plan)))
+
+
+def _under(part: P, k: int) -> P:
+    """A step or a model with another k, which also applies to the models inside it."""
+    changes: dict[str, Any] = {"k": k} if _asks(part) else {}
+    for name, value in part.get_params().items():
+        if isinstance(value, PrivacyModel):
+            changes[name] = _under(value, k)
+        elif isinstance(value, list) and any(isinstance(one, PrivacyModel) for one in value):
+            changes[name] = [_under(one, k) for one in value]
+    return replace(part, **changes) if changes else part  # type: ignore[type-var]
+
+
+def _asks(part: Parametrized) -> bool:
+    return part.get_params().get("k") is not None

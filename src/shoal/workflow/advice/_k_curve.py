@@ -13,9 +13,8 @@ from shoal.risk import marketer_risk
 from shoal.table import Table, check_table
 from shoal.utility import normalized_certainty_penalty
 from shoal.workflow._assessment import CostOfK
-from shoal.workflow._crowd_size import with_k
 from shoal.workflow._plan import Plan
-from shoal.workflow.advice._advice import some_persons
+from shoal.workflow.advice._advice import some_persons, with_k
 from shoal.workflow.advice._suggest_plan import suggest_plan
 
 _ASKED: Final = (2, 3, 5, 10, 20, 50)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Container
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -36,7 +37,7 @@ def what_is_left(
     original are in steps of a crowd.
     """
     names = [name for name in original.columns if name not in original.roles.withheld]
-    shares = _public_percent(masked.records) if public else _percent
+    shares = partial(_public_percent, rows=masked.records) if public else _percent
     named = [name for name in original.roles.naming if name in masked.columns]
     left = {name: _left(original, masked, name, shares) for name in names}
     moved = {n for n in names if n in shifted and masked.kind(n) in ("date", "datetime")}
@@ -44,14 +45,11 @@ def what_is_left(
     return left | dict.fromkeys(named, "pseudonyms")
 
 
-def _public_percent(rows: int) -> Callable[[float], str]:
-    def words(share: float) -> str:
-        told = crowded_percent(share, rows)
-        if told is None:
-            return "some of the records"
-        return f"about {told:.0f} %" if told else f"fewer than {share_step(rows)} %"
-
-    return words
+def _public_percent(share: float, rows: int) -> str:
+    told = crowded_percent(share, rows)
+    if told is None:
+        return "some of the records"
+    return f"about {told:.0f} %" if told else f"fewer than {share_step(rows)} %"
 
 
 def _left(original: Table, masked: Table, name: str, shares: Callable[[float], str]) -> str:

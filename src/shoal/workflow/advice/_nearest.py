@@ -7,6 +7,7 @@ import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from shoal.errors import ParameterError
@@ -14,9 +15,8 @@ from shoal.masking import Masker
 from shoal.models import SensitiveModel, TCloseness
 from shoal.parameters import parameters_of
 from shoal.table import NUMBERS, Table
-from shoal.workflow._crowd_size import with_k
-from shoal.workflow._plan import Plan, in_toml
-from shoal.workflow._require import Limit, Requirement, plain, requirements_to_dict
+from shoal.workflow._plan import Plan
+from shoal.workflow._require import Limit, Requirement, in_toml, plain, requirements_to_dict
 from shoal.workflow.advice._advice import (
     BY_CLASSES,
     Advice,
@@ -24,9 +24,11 @@ from shoal.workflow.advice._advice import (
     changes_for,
     in_words,
     mask_quietly,
+    models_of_step,
     mondrian,
     some_persons,
     try_change,
+    with_k,
 )
 
 if TYPE_CHECKING:
@@ -109,18 +111,8 @@ def _weaker(
     found = []
     by_order = [part for one in given for part in _by_order(one, base.table)]
     for asked in [by_order, list(given)][by_order == given :]:
-        levels = [_level(one, base) for one in asked]
-
-        def rung(
-            number: int,
-            asked: Sequence[Requirement] = asked,
-            levels: Sequence[float] = levels,
-        ) -> _Rung:
-            share = number / _RUNGS
-            moved = [_moved(m, to, share) for m, to in zip(asked, levels, strict=True)]
-            return _plans(plan, given, moved)
-
-        best = _strictest(base.table, rung, base, sampled)
+        levels = [(one, _level(one, base)) for one in asked]
+        best = _strictest(base.table, partial(_plans, plan, given, levels), base, sampled)
         found += [] if best is None else [best]
     return found
 
@@ -140,27 +132,29 @@ def _strictest(
     best, fails, holds = None, -1, _RUNGS
     number = _RUNGS
     while holds - fails > (best is not None) and time.monotonic() < end:
-        found = _first_that_holds(table, rung(number), base, sampled)
+        tried = (try_change(table, change, plan, base, sampled) for change, plan in rung(number))
+        found = next((one for one in tried if one is not None), None)
         if found is None:
             if best is None:
                 return None  # nor does anything stricter
             fails = number
         else:
-            best, holds = found, number
+            best, holds = replace(found, asks_less=True), number
         number = (fails + holds) // 2
     return best
 
 
-def _first_that_holds(
-    table: Table, plans: _Rung, base: Masking | None, sampled: int | None
-) -> Advice | None:
-    tried = (try_change(table, change, plan, base, sampled) for change, plan in plans)
-    found = next((one for one in tried if one is not None), None)
-    return None if found is None else replace(found, asks_less=True)
+def _plans(
+    plan: Plan,
+    given: Sequence[Requirement],
+    levels: Sequence[tuple[Requirement, float]],
+    rung: int,
+) -> _Rung:
+    """The plan with other requirements where the given ones were: required, and in the steps.
 
-
-def _plans(plan: Plan, given: Sequence[Requirement], moved: Sequence[Requirement]) -> _Rung:
-    """The plan with other requirements where the given ones were: required, and in the steps."""
+    Each lies a number of rungs from what it asks to the level that is reached anyway.
+    """
+    moved = [_moved(one, reached, rung / _RUNGS) for one, reached in levels]
     require = plan.require
     said = []
     if any(one in given for one in plan.require):
@@ -186,20 +180,15 @@ def _moved(one: Requirement, reached: float, share: float) -> Requirement:
         reached = _FAR * asked
     # in equal ratios: the bounds may lie far apart
     bound = asked * (reached / asked) ** share if asked > 0 else share * reached
+    name = parameters_of(type(one))[0].name if not isinstance(one, Limit) else one.side
     outward = math.ceil if is_lower else math.floor
     scale = 10.0 ** (1 - math.floor(math.log10(bound))) if bound > 0 else 1.0
     for value in (outward(bound * scale) / scale, outward(bound), math.ceil(bound)):
         try:
-            return replace(one, **{_bound_of(one): value})  # type: ignore[type-var]
+            return replace(one, **{name.replace(" ", "_"): value})  # type: ignore[type-var]
         except ParameterError:  # counted in whole numbers, or too small
             continue
     return one
-
-
-def _bound_of(one: Requirement) -> str:
-    if isinstance(one, Limit):
-        return "at_least" if one.at_most is None else "at_most"
-    return parameters_of(type(one))[0].name
 
 
 def _by_order(model: Requirement, table: Table) -> Iterator[Requirement]:
@@ -216,9 +205,7 @@ def _by_order(model: Requirement, table: Table) -> Iterator[Requirement]:
 
 
 def _sensitive(step: Masker) -> list[SensitiveModel]:
-    given = getattr(step, "models", None) or []
-    listed = given if isinstance(given, list) else [given]
-    return [one for one in listed if isinstance(one, SensitiveModel)]
+    return [one for one in models_of_step(step) if isinstance(one, SensitiveModel)]
 
 
 def _without_models(step: Masker) -> Masker:

@@ -9,7 +9,6 @@ from typing import Any, Final
 
 from shoal.errors import InputError, quoted
 from shoal.hints import Helpful
-from shoal.masking import Generalize
 from shoal.models import KAnonymity, LDiversity, PrivacyModel
 from shoal.notebook import listing, view
 from shoal.table import (
@@ -22,9 +21,10 @@ from shoal.table import (
     mixed_columns,
     suggest_roles,
 )
-from shoal.workflow._plan import Plan, in_toml
+from shoal.workflow._plan import Plan
 from shoal.workflow._plan_words import plan_view
-from shoal.workflow._require import plain, requirements_to_dict
+from shoal.workflow._require import in_toml, plain, requirements_to_dict
+from shoal.workflow.advice._advice import mondrian
 
 _K: Final = 5
 _WIDEST: Final = 88
@@ -164,28 +164,20 @@ def suggest_plan(table: Table, *, k: int | None = None) -> PlanSuggestion:
     table = table.with_roles(roles)
     names = roles.quasi_identifiers
     proposed = {name: Hierarchy.propose(table, name) for name in names}
-    quantities = frozenset(
-        name
-        for name in names
-        if table.kind(name) not in ("text", "boolean") and not _has_codes(table, name)
-    )
+    coded = {name: of for name in names if (of := codes_in(table, name)) is not None}
+    numbers = [name for name in names if table.kind(name) not in ("text", "boolean")]
+    quantities = frozenset(n for n in numbers if n not in coded or not coded[n].are_codes)
     k, why_k = _crowd(table, k)
     models = _diversity(table)
-    steps = [
-        Generalize(
-            "mondrian",
-            k=k,
-            models=None if not models else models if len(models) > 1 else models[0],
-            hierarchies={n: h for n, h in proposed.items() if n not in quantities} or None,
-        )
-    ]
+    listed = {n: h for n, h in proposed.items() if n not in quantities} or None
+    steps = [mondrian(k, models, listed)]
     reasons = {
         "method": "mondrian gives every record the smallest safe box and removes nobody.",
         "k": why_k,
         "hierarchies": "How values become coarser, level by level up to *, as proposed from the "
         "data.",
     }
-    unordered = [n for n in names if (of := codes_in(table, n)) is not None and of.are_names]
+    unordered = [name for name, of in coded.items() if of.are_names]
     if unordered:
         reasons["hierarchies"] += (
             f" The labels of {quoted(unordered)} have no known order, so rare codes are joined "
@@ -206,12 +198,6 @@ def suggest_plan(table: Table, *, k: int | None = None) -> PlanSuggestion:
         {name: table.kind(name) for name in table.columns},
         () if table.manner is None else tuple(mixed_columns(table)),
     )
-
-
-def _has_codes(table: Table, name: str) -> bool:
-    """Whether a column of numbers has codes, which are no quantities."""
-    found = codes_in(table, name)
-    return found is not None and found.are_codes
 
 
 def _crowd(table: Table, k: int | None) -> tuple[int, str]:

@@ -20,7 +20,7 @@ from shoal.table import (
 from shoal.workflow.report import _words
 
 if TYPE_CHECKING:
-    from shoal.workflow._protect import Release
+    from shoal.workflow.release._release import Release
 
 
 def metadata_files(release: Release, facts: Mapping[str, Any]) -> dict[str, tuple[str, str]]:

@@ -7,13 +7,11 @@ that exist; what was not measured is named, with the way to measure it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from shoal.errors import InputError
-from shoal.measurement import Measurement
-from shoal.table import Table, role_word
+from shoal.table import Roles, Table, role_word
 from shoal.workflow._assess import assess
 from shoal.workflow._assessment import Assessment
 from shoal.workflow._plan_parts import PAGE_FILES, AboutRelease, release_texts
@@ -24,7 +22,7 @@ from shoal.workflow.report._assessment import shown_measure
 from shoal.workflow.report._render import render
 
 if TYPE_CHECKING:
-    from shoal.workflow._protect import Release
+    from shoal.workflow.release._release import Release
 
 #: The three criteria of the Article 29 Working Party (2014), opinion 05/2014, section 2.2.2, with
 #: the measures that speak about each. The first of each is the attack that defines it here.
@@ -59,17 +57,17 @@ def attacks_for_pages(masked: Table, original: Table, about: AboutRelease) -> As
 def private_pages(release: Release) -> dict[str, str]:
     """The name and the text of each page that the plan asks for."""
     made = {
-        "criteria": lambda: criteria_page(release),
-        "safe_harbor": lambda: safe_harbor_page(release),
-        "decisions": lambda: decisions_page(release),
-        "choice_of_k": lambda: choice_of_k_page(release),
+        "criteria": criteria_page,
+        "safe_harbor": safe_harbor_page,
+        "decisions": decisions_page,
+        "choice_of_k": choice_of_k_page,
     }
-    return {PAGE_FILES[name]: made[name]() for name in release.plan.release.pages}
+    return {PAGE_FILES[name]: made[name](release) for name in release.plan.release.pages}
 
 
 def criteria_page(release: Release) -> str:
     """Singling out, linkability and inference, with measured values."""
-    after, attacks = release.after, release.attacks
+    after, attacks, infos = release.after, release.attacks, discover_all_measures()
     taken = {**after.measurements, **({} if attacks is None else attacks.measurements)}
     why = {**after.left_out, **after.failed}
     why |= {} if attacks is None else {**attacks.left_out, **attacks.failed}
@@ -77,17 +75,12 @@ def criteria_page(release: Release) -> str:
         (
             title,
             question,
-            [_shown(name, taken[name]) for name in names if name in taken],
+            [shown_measure(taken[name], infos[name]) for name in names if name in taken],
             [_not_measured(name, why.get(name)) for name in names if name not in taken],
         )
         for title, (question, names) in CRITERIA.items()
     ]
     return render("papers/criteria.html.j2", criteria=criteria, **_head(release))
-
-
-def _shown(name: str, found: Measurement) -> dict[str, Any]:
-    info = discover_all_measures()[name]
-    return shown_measure(found, info, _words.first_line(info.function.__doc__), found.warnings)
 
 
 def _not_measured(name: str, why: str | None) -> dict[str, str]:
@@ -114,8 +107,8 @@ def safe_harbor_page(release: Release) -> str:
 def decisions_page(release: Release) -> str:
     """An appendix for an expert determination or a DPIA: who decided what, and why."""
     reasons = release.plan.release.reasons
-    written = release.audit.get("roles", {})
-    roles = release.plan.roles.items() if release.plan.roles is not None else _pairs(written)
+    declared = release.plan.roles
+    roles = (Roles.from_dict(release.audit["roles"]) if declared is None else declared).items()
     infos = discover_all_measures()
     pairs = [
         (infos[name].title, release.before.measurements.get(name), found, infos[name].direction)
@@ -153,16 +146,6 @@ def choice_of_k_page(release: Release) -> str:
         searched=isinstance(release.masked, Table),
         **_head(release),
     )
-
-
-def _pairs(roles: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Pairs of role and column, from recorded roles."""
-    return [
-        (role, name)
-        for role, names in roles.items()
-        for name in ([names] if isinstance(names, str) else names)
-        if not (role == "unit" and name == "row")
-    ]
 
 
 def _head(release: Release) -> dict[str, Any]:

@@ -7,8 +7,10 @@ form is not found. The findings name columns and counts, never a value.
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from shoal.table import (
@@ -22,44 +24,15 @@ from shoal.table import (
 )
 
 if TYPE_CHECKING:
-    from shoal.workflow._protect import Release
+    from shoal.workflow.release._release import Release
 
-#: The identifiers in the order of the rule, each with the kinds of evidence that point to it.
-_RULE: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
-    ("Names", ("person_name",)),
-    ("Geographic subdivisions smaller than a state, except the first three digits of some ZIP "
-     "codes", ("address", "geography")),
-    ("Dates directly related to a person, except the year; ages over 89", ("date", "age")),
-    ("Telephone numbers", ("phone",)),
-    ("Fax numbers", ("phone",)),
-    ("E-mail addresses", ("email",)),
-    ("Social security numbers", ("national_id",)),
-    ("Medical record numbers", ("national_id", "record_id")),
-    ("Health plan beneficiary numbers", ("national_id", "record_id")),
-    ("Account numbers", ("iban", "payment_card", "record_id")),
-    ("Certificate and license numbers", ("national_id",)),
-    ("Vehicle identifiers and serial numbers, including license plates", ("vehicle",)),
-    ("Device identifiers and serial numbers", ("device", "mac_address")),
-    ("Web addresses (URLs)", ("url", "handle")),
-    ("IP addresses", ("ip_address",)),
-    ("Biometric identifiers, including finger and voice prints", ("biometric",)),
-    ("Full-face photographs and comparable images", ("image",)),
-    ("Any other unique identifying number, characteristic or code",
-     ("record_id", "row_number", "uuid", "hash", "unique_text", "free_text", "unit")),
-)  # fmt: skip
-#: Three-digit areas with at most 20,000 people in the census of 2000, as listed in the guidance of
-#: the US Department of Health and Human Services of 26 November 2012, section "ZIP codes".
-SMALL_AREAS: Final = frozenset(
-    "036 059 063 102 203 556 692 790 821 823 830 831 878 879 884 890 893".split()
+_FACTS: Final = tomllib.loads(
+    Path(__file__).with_name("safe_harbor.toml").read_text(encoding="utf-8")
 )
+SMALL_AREAS: Final = frozenset(_FACTS["small_areas"].split())
+_WORDS: Final = {of: frozenset(words.split()) for of, words in _FACTS["words"].items()}
 _BY_NAME: Final = "judging by its name"
 _OLDEST: Final = 89
-_ZIP: Final = frozenset("zip zipcode postal postcode postcodes plz postleitzahl cep".split())
-_STATES: Final = frozenset("state states statenum istatenum country countries nation".split())
-_WORDS: Final = {
-    "image": frozenset("photo photos photograph image images img picture portrait foto".split()),
-    "device": frozenset("serial serialno serialnumber seriennummer".split()),
-}
 _DATE: Final = re.compile(r"(\d{4})(-\d\d)?(-\d\d)?(?:[T ]\S*)?")
 _YEAR: Final = re.compile(r"\d{4}|\d{3}0s|\d{2}00s")
 _NUMBER: Final = re.compile(r"\d+(?:\.\d+)?")
@@ -101,8 +74,12 @@ def safe_harbor(release: Release, year: int) -> list[Item]:
     for name in dict.fromkeys((*release.masked.roles.unit_columns, *keyed)):  # pseudonyms
         found.setdefault("unit", []).append(Finding(name, "shows which records are one person's"))
     return [
-        Item(chr(ord("A") + number), title, _once(f for kind in of for f in found.get(kind, ())))
-        for number, (title, of) in enumerate(_RULE)
+        Item(
+            chr(ord("A") + number),
+            one["title"],
+            _once(f for kind in one["found_by"] for f in found.get(kind, ())),
+        )
+        for number, one in enumerate(_FACTS["rule"])
     ]
 
 
@@ -133,8 +110,8 @@ def _findings(masked: Table, name: str, kind: str, year: int) -> Iterator[tuple[
             yield one, _BY_NAME
     if hints.sensitive == "genetic or biometric":
         yield "biometric", _BY_NAME
-    for one, words in _WORDS.items():
-        if not words.isdisjoint(words_of(name)):
+    for one in ("image", "device"):
+        if not _WORDS[one].isdisjoint(words_of(name)):
             yield one, _BY_NAME
     yield from _of_dates(hints, kind, values, year)
     yield from _of_places(hints, name, values)
@@ -174,14 +151,11 @@ def _of_ages(masked: Table, name: str, top: float | None) -> Iterator[tuple[str,
         yield "age", f"{_BY_NAME}; its values were not searched"
         return
     values = [text for text in masked.value_counts(name) if text != ROOT]
-    group = top if top == _OLDEST + 1 else None
-    old = sum(_shows_old_age(text) for text in values if group is None or _number(text) != group)
+    is_group = top == _OLDEST + 1
+    ages = [t for t in values if not (is_group and _NUMBER.fullmatch(t) and float(t) == top)]
+    old = sum(map(_shows_old_age, ages))
     if old:
         yield "age", f"{old:,} of its {len(values):,} different values show an age over {_OLDEST}"
-
-
-def _number(text: str) -> float | None:
-    return float(text) if _NUMBER.fullmatch(text) else None
 
 
 def _shows_old_age(text: str) -> bool:
@@ -197,10 +171,11 @@ def _of_places(
     hints: NameHints, name: str, values: Sequence[str] | None
 ) -> Iterator[tuple[str, str]]:
     words = set(words_of(name))
-    finer = [word for word in words - _STATES if hints_of(word).quasi == "location"]
-    if hints.quasi != "location" or (words & _STATES and not finer):
+    states = words & _WORDS["state"]
+    finer = [word for word in words - states if hints_of(word).quasi == "location"]
+    if hints.quasi != "location" or (states and not finer):
         return
-    if values is None or _ZIP.isdisjoint(words):
+    if values is None or _WORDS["zip"].isdisjoint(words):
         yield "geography", "judging by its name; only states and larger areas may stay"
         return
     bare = [text.rstrip("*xX") for text in values]

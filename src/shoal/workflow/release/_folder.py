@@ -20,6 +20,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from shoal.errors import ReleaseError
+from shoal.table import FORMATS
+from shoal.workflow._plan_parts import PAGE_FILES
 
 try:
     import fcntl
@@ -30,6 +32,10 @@ except ImportError:  # Windows
 WORKSHOP = ".shoal-partial-"
 #: The part of a folder that only its owner may read.
 PRIVATE = "private"
+_PRIVATE_FILES = {
+    *("audit.json", "records", "records.parquet", "sampling.parquet"),
+    *PAGE_FILES.values(),
+}
 
 _LOCK = "shoal.lock"
 _AT_FDCWD = -100
@@ -281,3 +287,74 @@ def _flush(path: Path) -> None:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+def check_targets(
+    out: str | os.PathLike[str], private_out: str | os.PathLike[str] | None, *, force: bool
+) -> tuple[Path, Path | None]:
+    """The folder of a release, and that of its private half if it is kept apart.
+
+    A folder that holds something else raises ReleaseError.
+    """
+    target = Path(os.path.abspath(out))
+    _check_target(target, force=force)
+    if private_out is None:
+        return target, None
+    private = Path(os.path.abspath(private_out))
+    one, other = target.resolve(), private.resolve()
+    if one.is_relative_to(other) or other.is_relative_to(one):
+        raise ReleaseError(
+            f"Of '{private}' and '{target}', one lies inside the other. Choose a separate folder "
+            "for the private half."
+        )
+    _check_target(private, force=force, half=True)
+    return target, private
+
+
+def _check_target(target: Path, *, force: bool, half: bool = False) -> None:
+    """Refuse a folder that holds something; with ``force``, anything except a release or its half.
+
+    Also refuse a place to which no folder can be renamed: it would fail only after all the work.
+    """
+    ending = target.suffix.lower().removeprefix(".")
+    if ending in FORMATS and not target.exists():
+        raise ReleaseError(
+            f"A release is a folder, but '{target.name}' looks like a file. Write "
+            f"release.save('{target.stem}', format='{ending}'), or --out {target.stem} --format "
+            f"{ending}."
+        )
+    if target.is_symlink():
+        raise ReleaseError(f"'{target}' is a link. Pass the folder that it points to.")
+    above = next((path for path in target.parents if os.path.lexists(path)), None)
+    if above is not None and not above.is_dir():
+        raise ReleaseError(
+            f"'{above}' is not a folder, so it cannot contain '{target.name}'. Choose another "
+            "folder for the release."
+        )
+    if not target.exists():
+        return
+    if not target.is_dir():
+        raise ReleaseError(f"'{target}' is a file. Choose a folder for the release.")
+    if os.path.ismount(target):
+        raise ReleaseError(f"'{target}' is a mount point. Choose a folder inside it.")
+    found = {path.name for path in target.iterdir()}
+    known = _PRIVATE_FILES if half else {"public", "private"}
+    is_release = (target / ("audit.json" if half else "public/release.json")).is_file()
+    if _holds_current_folder(target) and (not found or is_release):
+        raise ReleaseError(
+            f"'{target}' is or contains the current folder. Choose a folder inside it."
+        )
+    if found and (found - known or not is_release):
+        raise ReleaseError(f"'{target}' holds other files. Choose a new folder for the release.")
+    if found and not force:
+        raise ReleaseError(
+            f"There is already a release at '{target}'. Choose another folder, or use --force "
+            "(force=True) to replace it."
+        )
+
+
+def _holds_current_folder(target: Path) -> bool:
+    try:
+        return Path.cwd().resolve().is_relative_to(target.resolve())
+    except OSError:  # the current folder is gone
+        return False

@@ -42,19 +42,20 @@ def same_pseudonyms(facts: Mapping[str, Any], original: Table, masked: Table) ->
     """Whether pseudonyms and true values are one to one, and no true value is in the release."""
     count, known = 0, set()
     for step, names in _alone(facts, masked, "pseudonymize"):
-        pairs = {name: _own_pairs(original, masked, name) for name in names}
-        if not all(found is not None for found in pairs.values()):
+        if not all(_same_gaps(original, masked, name) for name in names):
             return False, "a pseudonym is missing, or a missing value has one"
+        pairs = {name: {*_pairs(original, name, masked, name)} for name in names}
         for name, found in pairs.items():
-            if not _is_one_to_one(found or set()):
+            if not _is_one_to_one(found):
                 return False, f"the pseudonyms of {quoted([name])} are not one to one"
-            if any(true == name for true, name in found or ()):
+            if any(true == made for true, made in found):
                 return False, f"{quoted([name])} has values that stayed as they were"
-            if step["parameters"].get("shape") != "format" and _shared(found or set()):
+            values = {true for true, _ in found}
+            if step["parameters"].get("shape") != "format" and values & {made for _, made in found}:
                 return False, f"{quoted([name])} has pseudonyms that are true values"
-            known |= {true for true, _ in found or ()}
-            count += len(found or ())
-        together = set().union(*(found or set() for found in pairs.values()))
+            known |= values
+            count += len(found)
+        together = set().union(*pairs.values())
         if "shared_as" in step["parameters"] and not _is_one_to_one(together):
             return False, f"the pseudonyms of {quoted(names)} do not agree"
     if not count:
@@ -65,11 +66,9 @@ def same_pseudonyms(facts: Mapping[str, Any], original: Table, masked: Table) ->
     return True, f"{count:,} pseudonyms, one to one; no identifier is in the release"
 
 
-def _own_pairs(original: Table, masked: Table, name: str) -> set[tuple[str, str]] | None:
-    """Each true value with its pseudonym, as texts; None where one of the two is missing."""
-    if not np.array_equal(original.present(name)[masked.rows_in(original)], masked.present(name)):
-        return None
-    return {*_pairs(original, name, masked, name)}
+def _same_gaps(original: Table, masked: Table, name: str) -> bool:
+    """Whether a value is missing in the release where it was, and nowhere else."""
+    return np.array_equal(original.present(name)[masked.rows_in(original)], masked.present(name))
 
 
 def _pairs(original: Table, true: str, masked: Table, made: str) -> dict[tuple[str, str], int]:
@@ -98,15 +97,11 @@ def _is_one_to_one(pairs: set[tuple[str, str]]) -> bool:
     return len(pairs) == len({true for true, _ in pairs}) == len({made for _, made in pairs})
 
 
-def _shared(pairs: set[tuple[str, str]]) -> set[str]:
-    return {true for true, _ in pairs} & {made for _, made in pairs}
-
-
 def _copied(facts: Mapping[str, Any], known: set[str], original: Table, masked: Table) -> list[str]:
     """Other columns with true values that are too long, or too many, to be there by chance."""
     steps = steps_of(facts, "pseudonymize")
-    named = list(dict.fromkeys(name for step in steps for name in step["columns"]))
-    named = [name for name in named if name in original.columns]
+    pseudonyms = {name for step in steps for name in step["columns"]}
+    named = [name for name in original.columns if name in pseudonyms]
     long = {one for one in known if _is_long(one)}
     others = [name for name in masked.columns if name not in named]
     beside = copies_beside(named, original, masked, others)
@@ -171,7 +166,7 @@ def _wrong_shift(
     for name in names:
         (before, per_day), (after, also) = original.ticks(name), masked.ticks(name)
         there = masked.present(name)
-        if per_day != also or not np.array_equal(original.present(name)[rows], there):
+        if per_day != also or not _same_gaps(original, masked, name):
             return f"{quoted([name])} has other missing dates, or another unit", 0
         moved = (after - before[rows])[there]
         if (moved % per_day).any():

@@ -16,11 +16,17 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from shoal.table import ROOT, Classes, Table
+from shoal.kernels.arrays import Floats, Integers
+from shoal.table import ROOT, Table
 from shoal.workflow.release._calendar import Bins, spans_of_dates
 from shoal.workflow.release._crowds import SMALLEST_CROWD, crowded_percent
 
 SIZE_LIMITS = (1, 2, 3, 5, 10, 20, 50, 100)
+#: The sizes of classes from each limit to below the next.
+SIZE_LABELS = (
+    *(str(low) if high - low == 1 else f"{low}-{high - 1}" for low, high in pairwise(SIZE_LIMITS)),
+    f"{SIZE_LIMITS[-1]}+",
+)
 _MOST_BARS = 20
 _EXACT = 2**53
 _NUMBERS = ("integer", "float")
@@ -72,10 +78,9 @@ class ColumnProfile:
 
 def class_size_profile(original: Table, masked: Table) -> tuple[Bar, ...]:
     """The share of records in classes of each range of sizes, before and after."""
-    before, after = (_records_by_size(table.classes) for table in (original, masked))
-    labels = [
-        str(low) if high - low == 1 else f"{low}–{high - 1}" for low, high in pairwise(SIZE_LIMITS)
-    ] + [f"{SIZE_LIMITS[-1]}+"]
+    classes = (table.classes for table in (original, masked))
+    before, after = (records_by_size(each.sizes, each.rows) for each in classes)
+    labels = [label.replace("-", "–") for label in SIZE_LABELS]
     spans = _crowded_spans(before)
     first, end = spans[-1]
     last = max(int(np.flatnonzero(before)[-1]), first) if original.records else end
@@ -86,10 +91,10 @@ def class_size_profile(original: Table, masked: Table) -> tuple[Bar, ...]:
     return _bars(joined, *sums, original.records, masked.records)
 
 
-def _records_by_size(classes: Classes) -> npt.NDArray[np.float64]:
+def records_by_size(sizes: Integers, rows: Integers) -> Floats:
     """The number of records in classes from each size limit to below the next."""
-    places = np.searchsorted(SIZE_LIMITS, classes.sizes, side="right") - 1
-    return np.bincount(places, classes.rows, len(SIZE_LIMITS)).astype(np.float64)
+    places = np.searchsorted(SIZE_LIMITS, sizes, side="right") - 1
+    return np.bincount(places, rows, len(SIZE_LIMITS)).astype(np.float64)
 
 
 def column_profiles(

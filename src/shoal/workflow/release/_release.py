@@ -1,4 +1,4 @@
-"""Writing a release: the public half, the private half, and the check before both appear."""
+"""A release: its public and its private half, and the check before both appear."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ import json
 import os
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, NoReturn
 
 from shoal.errors import DialectWarning, InputError, ReleaseError, quoted
-from shoal.hints import check_path
+from shoal.hints import Helpful, check_path, helpful, instead
 from shoal.masking import Progress
 from shoal.models import PrivacyModel
+from shoal.notebook import listing, view
 from shoal.table import (
     DELIMITER_OF,
     FORMATS,
@@ -28,144 +29,201 @@ from shoal.table import (
     Table,
     check_standards,
     records_as_parquet,
+    role_word,
     source_digest,
 )
 from shoal.table.storage._formats import READ_ONLY, check_format
-from shoal.workflow._plan import StepRecord, minimalities_of, minimality_in_words, minimality_of
-from shoal.workflow._plan_parts import PAGE_FILES
-from shoal.workflow._require import Claim, plain
+from shoal.workflow._assessment import Assessment, CostOfK
+from shoal.workflow._plan import (
+    Plan,
+    StepRecord,
+    minimalities_of,
+    minimality_in_words,
+    minimality_of,
+)
+from shoal.workflow._require import Claim, discover_all_measures, plain
 from shoal.workflow.release._crowds import (
     SMALLEST_CROWD,
     crowded_count,
     crowded_removals,
     crowded_total,
 )
-from shoal.workflow.release._folder import complete_or_absent, write_private
-
-if TYPE_CHECKING:
-    from shoal.workflow._protect import Release
+from shoal.workflow.release._folder import check_targets, complete_or_absent, write_private
+from shoal.workflow.release._profile import Bar, ColumnProfile
 
 FORMAT_VERSION = 1
 #: The file of the private half that records who was in the table before a sample was drawn.
 SAMPLING_FILE = "sampling.parquet"
-_PRIVATE_FILES = {"audit.json", "records", "records.parquet", SAMPLING_FILE, *PAGE_FILES.values()}
 #: Measures that anyone can recompute from the released data alone.
 PUBLIC_MEASURES = ("prosecutor_risk", "marketer_risk", "records_at_risk", "uniqueness")
+#: What a notebook shows before and after.
+_SHOWN_MEASURES = (
+    "uniqueness",
+    "marketer_risk",
+    "homogeneity",
+    "normalized_certainty_penalty",
+    "suppressed_cells",
+)
 
 
-def save_release(
-    release: Release,
-    out: str | os.PathLike[str],
-    *,
-    format: str,
-    force: bool,
-    formulas: Formulas,
-    asked: Mapping[str, str | None],
-    source: str | os.PathLike[str] | None = None,
-    private_out: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
-) -> Path:
-    """Write a release folder, verify it from its files, and move it into place atomically."""
-    from shoal.workflow.release._verify import verify
+@dataclass(frozen=True, eq=False)
+class Release(Helpful):
+    """A masked table that satisfies its plan, ready to be saved.
 
-    check_path(out, "release.save", "Pass the folder to create: release.save('release').")
-    target, private = check_targets(out, private_out, force=force)
-    if source is not None and not Path(source).is_file():
-        raise ReleaseError(f"There is no source file '{source}', so it has no checksum to record.")
-    if format not in FORMATS and format not in READ_ONLY:
-        raise ReleaseError(f"There is no format '{format}'. Use one of {', '.join(FORMATS)}.")
-    check_format(format, writing=True)
-    if formulas not in ("neutralise", "keep"):
-        raise InputError(f"formulas must be 'neutralise' or 'keep'; got {formulas!r}.")
-    check_standards(release.plan.release.metadata, format)
-    dialect = _dialect(release, format, asked)
-    warn_about_losses(release.masked, format)
-    tell = progress or (lambda label, share: None)
-    with complete_or_absent(target, replace=force, private=private) as folder:
-        tell("Writing the data", 0.0)
-        _write_public(release, folder / "public", format, formulas, tell, dialect)
-        tell("Writing the private half", 0.6)
-        _write_private(release, folder / "private", source, _digest(folder / "public/release.json"))
-        tell("Verifying the files", 0.8)
-        verify(folder).raise_if_failed()
-    return target
+    ``masked`` is the table with its rows shuffled. ``claims`` are the requirements with their
+    measured values. ``before`` and ``after`` are assessments by the fast measures; ``sh.assess``
+    takes all of them. ``save`` writes the release folder.
+    """
+
+    _instead = instead(
+        {
+            "release.masked.frame": "frame data df table to_pandas to_polars to_frame head",
+            "release.save(folder, format='csv')": "to_csv to_parquet to_excel write export",
+            "release.after.k": "k",
+            "release.after": "assessment risk measurements",
+            "release.to_html()": "report html show",
+            "sh.verify(folder) after release.save(folder)": "verify",
+            "release.claims; all of them hold in a release": "holds",
+        }
+    )
+
+    masked: Table
+    plan: Plan
+    claims: tuple[Claim, ...]
+    steps: tuple[StepRecord, ...]
+    before: Assessment
+    after: Assessment
+    class_sizes: tuple[Bar, ...]
+    columns: tuple[ColumnProfile, ...]
+    removed_identifiers: tuple[str, ...]
+    rows_before: int
+    audit: Mapping[str, Any]
+    #: What is left of each column, in words: for the steward, not for the public.
+    left: Mapping[str, str] = field(default_factory=dict)
+    #: The attacks that a page of the private half shows; None if the plan asks for none.
+    attacks: Assessment | None = None
+    #: What each k would have cost; empty if the plan asks for no page about it.
+    k_curve: tuple[CostOfK, ...] = ()
+    #: How the source was read; None if the original was a frame.
+    manner: Manner | None = None
+    #: The columns that were to be left out, whatever they hold.
+    dropped: tuple[str, ...] = ()
+
+    @helpful
+    def save(
+        self,
+        out: str | os.PathLike[str],
+        *,
+        format: str = "parquet",
+        force: bool = False,
+        formulas: Formulas = "neutralise",
+        delimiter: str | None = None,
+        decimal: str | None = None,
+        encoding: str | None = None,
+        source: str | os.PathLike[str] | None = None,
+        private_out: str | os.PathLike[str] | None = None,
+        progress: Progress | None = None,
+    ) -> Path:
+        """Write the release folder: complete, or not at all.
+
+        Parameters
+        ----------
+        out : path
+            The folder to create. It must be empty unless ``force`` is given.
+        format : str
+            The format of the data: parquet, csv, tsv, arrow, xlsx, dta, sav, zsav, por or xpt.
+        force : bool
+            Replace an existing release.
+        formulas : {"neutralise", "keep"}
+            In csv and tsv: put an apostrophe before texts and column names that a spreadsheet
+            would run as formulas, or write them unchanged. The release lists the columns with such
+            texts.
+        delimiter, decimal, encoding : str, optional
+            How to write csv and tsv (default: like the source, if that was text).
+        source : path, optional
+            The file that the original was read from. Its checksum goes into the private audit.
+        private_out : path, optional
+            A separate folder for the private half.
+        progress : callable, optional
+            Called with the current activity and the share that is done.
+        """
+        from shoal.workflow.release._verify import verify
+
+        check_path(out, "release.save", "Pass the folder to create: release.save('release').")
+        target, private = check_targets(out, private_out, force=force)
+        if source is not None and not Path(source).is_file():
+            raise ReleaseError(
+                f"There is no source file '{source}', so it has no checksum to record."
+            )
+        if format not in FORMATS and format not in READ_ONLY:
+            raise ReleaseError(f"There is no format '{format}'. Use one of {', '.join(FORMATS)}.")
+        check_format(format, writing=True)
+        if formulas not in ("neutralise", "keep"):
+            raise InputError(f"formulas must be 'neutralise' or 'keep'; got {formulas!r}.")
+        check_standards(self.plan.release.metadata, format)
+        asked = {"delimiter": delimiter, "decimal": decimal, "encoding": encoding}
+        dialect = _dialect(self, format, asked)
+        warn_about_losses(self.masked, format)
+        tell = progress or (lambda label, share: None)
+        with complete_or_absent(target, replace=force, private=private) as folder:
+            tell("Writing the data", 0.0)
+            _write_public(self, folder / "public", format, formulas, tell, dialect)
+            tell("Writing the private half", 0.6)
+            _write_private(
+                self, folder / "private", source, _digest(folder / "public/release.json")
+            )
+            tell("Verifying the files", 0.8)
+            verify(folder).raise_if_failed()
+        return target
+
+    def to_html(self) -> str:
+        """The report as one self-contained HTML page, without saving anything.
+
+        It is the page that ``save`` writes, except for the checksum of the data.
+        """
+        from shoal.workflow.report import release_page
+
+        unsaved = dict.fromkeys(("file", "format", "sha256", "formulas"))
+        return release_page(self, public_facts(self, unsaved))
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise TypeError(
+            "A Release cannot be pickled or copied, since it holds the keys that undo it. Use "
+            "release.save, which keeps the private half apart."
+        )
+
+    def __repr__(self) -> str:
+        held = ", ".join(f"{claim.key}: {claim.measured:g}" for claim in self.claims)
+        return f"Release: {len(self.masked):,} rows; {held or 'nothing was required'}"
+
+    def _repr_html_(self) -> str:
+        """The requirements with their values, the risk before and after, and the columns."""
+        infos = discover_all_measures()
+        claims = ((c.key, c.requirement.threshold, c.measured, c.holds) for c in self.claims)
+        measured = [("k", self.before.k, self.after.k)] + [
+            (infos[name].title, self.before[name].value, self.after[name].value)
+            for name in _SHOWN_MEASURES
+            if name in self.before and name in self.after
+        ]
+        words = {"removed": "left out"}
+        columns = (
+            (c.name, role_word(c.role), self.left.get(c.name) or words.get(c.status, c.status))
+            for c in self.columns
+        )
+        more = "release.masked.head() shows rows, release.to_html() is the report"
+        return view(
+            repr(self),
+            listing(("required", "limit", "measured", "holds"), claims),
+            listing(("measure", "before", "after"), measured),
+            listing(("column", "role", "what is left"), columns, of="columns"),
+            quiet=f"{more}, release.save(folder) writes it.",
+        )
 
 
 def warn_about_losses(table: Table, format: str) -> None:
     """Warn about labels and reasons that a format cannot hold; refuse names that it cannot hold."""
     for loss in table.check_holds(format):
         warnings.warn(f"Unlike its source: {loss}.", DialectWarning, stacklevel=4)
-
-
-def check_targets(
-    out: str | os.PathLike[str], private_out: str | os.PathLike[str] | None, *, force: bool
-) -> tuple[Path, Path | None]:
-    """The folder of a release, and that of its private half if it is kept apart.
-
-    A folder that holds something else raises ReleaseError.
-    """
-    target = Path(os.path.abspath(out))
-    _check_target(target, force=force)
-    if private_out is None:
-        return target, None
-    private = Path(os.path.abspath(private_out))
-    one, other = target.resolve(), private.resolve()
-    if one.is_relative_to(other) or other.is_relative_to(one):
-        raise ReleaseError(
-            f"Of '{private}' and '{target}', one lies inside the other. Choose a separate folder "
-            "for the private half."
-        )
-    _check_target(private, force=force, half=True)
-    return target, private
-
-
-def _check_target(target: Path, *, force: bool, half: bool = False) -> None:
-    """Refuse a folder that holds something; with ``force``, anything except a release or its half.
-
-    Also refuse a place to which no folder can be renamed: it would fail only after all the work.
-    """
-    ending = target.suffix.lower().removeprefix(".")
-    if ending in FORMATS and not target.exists():
-        raise ReleaseError(
-            f"A release is a folder, but '{target.name}' looks like a file. Write "
-            f"release.save('{target.stem}', format='{ending}'), or --out {target.stem} --format "
-            f"{ending}."
-        )
-    if target.is_symlink():
-        raise ReleaseError(f"'{target}' is a link. Pass the folder that it points to.")
-    above = next((path for path in target.parents if os.path.lexists(path)), None)
-    if above is not None and not above.is_dir():
-        raise ReleaseError(
-            f"'{above}' is not a folder, so it cannot contain '{target.name}'. Choose another "
-            "folder for the release."
-        )
-    if not target.exists():
-        return
-    if not target.is_dir():
-        raise ReleaseError(f"'{target}' is a file. Choose a folder for the release.")
-    if os.path.ismount(target):
-        raise ReleaseError(f"'{target}' is a mount point. Choose a folder inside it.")
-    found = {path.name for path in target.iterdir()}
-    known = _PRIVATE_FILES if half else {"public", "private"}
-    is_release = (target / ("audit.json" if half else "public/release.json")).is_file()
-    if _holds_current_folder(target) and (not found or is_release):
-        raise ReleaseError(
-            f"'{target}' is or contains the current folder. Choose a folder inside it."
-        )
-    if found and (found - known or not is_release):
-        raise ReleaseError(f"'{target}' holds other files. Choose a new folder for the release.")
-    if found and not force:
-        raise ReleaseError(
-            f"There is already a release at '{target}'. Choose another folder, or use --force "
-            "(force=True) to replace it."
-        )
-
-
-def _holds_current_folder(target: Path) -> bool:
-    try:
-        return Path.cwd().resolve().is_relative_to(target.resolve())
-    except OSError:  # the current folder is gone
-        return False
 
 
 def _dialect(release: Release, format: str, asked: Mapping[str, str | None]) -> Dialect | None:
@@ -344,9 +402,8 @@ def _write_private(
     folder.mkdir(mode=0o700)
     masked = release.masked
     sizes = masked.classes.record_sizes
-    content = io.BytesIO()
-    records_as_parquet(
-        content,
+    records = _write_records(
+        folder / "records.parquet",
         {
             "row_key": masked.row_key,
             "class": masked.classes.labels,
@@ -358,15 +415,12 @@ def _write_private(
             **{f"source_{i}": e.source for i, e in enumerate(masked.exchanges)},
         },
     )
-    records = content.getbuffer()
-    write_private(folder / "records.parquet", records)
-    sampling = _write_sampling(masked.sampling, folder / SAMPLING_FILE)
     unchanged = release.after.measurements.get("unchanged_records")
     more = {
         "source_sha256": None if source is None else source_digest(Path(source)),
         "release_sha256": facts_digest,
-        "records_sha256": hashlib.sha256(records).hexdigest(),
-        "sampling": sampling,
+        "records_sha256": records,
+        "sampling": _write_sampling(masked.sampling, folder / SAMPLING_FILE),
         "exchanges": [
             {"columns": list(e.columns), "randomness": e.origin} for e in masked.exchanges
         ],
@@ -405,11 +459,17 @@ def _write_sampling(sampling: Sampling | None, path: Path) -> dict[str, Any] | N
     """Write who was in the table before sampling, and in which class; returns the audit's entry."""
     if sampling is None:
         return None
-    content = io.BytesIO()
     codes = {f"code_{i}": codes for i, codes in enumerate(sampling.codes.values())}
-    records_as_parquet(content, {"row_key": sampling.whole.row_key, **codes})
-    write_private(path, content.getvalue())
-    return {"columns": sampling.whole.columns, "sha256": _digest(path)}
+    digest = _write_records(path, {"row_key": sampling.whole.row_key, **codes})
+    return {"columns": sampling.whole.columns, "sha256": digest}
+
+
+def _write_records(path: Path, columns: Mapping[str, Any]) -> str:
+    """Write a private file with a row for each record; returns its checksum."""
+    content = io.BytesIO()
+    records_as_parquet(content, columns)
+    write_private(path, content.getbuffer())
+    return hashlib.sha256(content.getbuffer()).hexdigest()
 
 
 def _digest(path: Path) -> str:

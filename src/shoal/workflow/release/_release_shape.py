@@ -39,7 +39,7 @@ def parse_json(content: bytes) -> Any:
     return json.loads(
         content.decode("utf-8"),
         object_pairs_hook=_without_twins,
-        parse_constant=_refuse,
+        parse_constant=_finite,
         parse_float=_finite,
     )
 
@@ -57,10 +57,6 @@ def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(table) != len(pairs):
         raise ValueError
     return table
-
-
-def _refuse(constant: str) -> Any:
-    raise ValueError
 
 
 def _finite(text: str) -> float:
@@ -114,16 +110,8 @@ def _number(value: Any) -> bool:
     return _whole(value) or isinstance(value, float)
 
 
-def _share(value: Any) -> bool:
-    return _number(value) and 0 <= value <= 1
-
-
 def _is(kind: type) -> Callable[[Any], bool]:
     return lambda value: isinstance(value, kind)
-
-
-def _nothing(value: Any) -> bool:
-    return value is None
 
 
 def _maybe(shape: Shape) -> Callable[[Any], bool]:
@@ -165,6 +153,7 @@ _flag: Final = _is(bool)
 _text: Final = _is(str)
 _table: Final = _is(dict)
 _anything: Final = _is(object)
+_nothing: Final = _is(type(None))
 _few: Final = _written(r"some|(fewer than|more than|at least|at most|about) \d+")
 _origin: Final = _among("entropy", "seed", "key")
 _sha256: Final = _written("[0-9a-f]{64}")
@@ -211,6 +200,15 @@ METADATA_FILES: Final = {
     metadata_name(standard, f"data.{format}") for standard in METADATA for format in FORMATS
 }
 
+#: What ``release.json`` says about any data.
+_DATA: Final = {
+    "sha256": _sha256,
+    "rows": _count,
+    "persons": _maybe(_count),
+    "shuffled": _flag,
+    "columns": [_COLUMN, MOST_COLUMNS],
+}
+
 #: ``release.json``; a new entry needs a line here.
 FACTS: Final = {
     "format_version": _version,
@@ -224,10 +222,7 @@ FACTS: Final = {
     "data": {
         "file": _among(*(f"data.{format}" for format in FORMATS)),
         "format": _among(*FORMATS),
-        "sha256": _sha256,
-        "rows": _count,
-        "persons": _maybe(_count),
-        "shuffled": _flag,
+        **_DATA,
         "formulas": _maybe(
             {
                 "handling": _among("neutralised", "kept"),
@@ -241,7 +236,6 @@ FACTS: Final = {
             "encoding": _among(*ENCODINGS),
         },
         "coding?": {"codes": _table_of(_codes), "reasons": _table_of(_text)},
-        "columns": [_COLUMN, MOST_COLUMNS],
     },
     "identifiers_removed": _count,
     "columns_dropped?": _count,
@@ -261,62 +255,52 @@ FACTS_IN_PARTS: Final = FACTS | {
     "data": {
         "file": _among("data"),
         "format": _among("parquet"),
-        "sha256": _sha256,
+        **_DATA,
         "parts": [_PART, MOST_PARTS],
         "formulas": _nothing,
-        "rows": _count,
-        "persons": _maybe(_count),
-        "shuffled": _flag,
-        "columns": [_COLUMN, MOST_COLUMNS],
     }
 }
 
 _PAGE: Final = {"file": _among(*PAGE_FILES.values()), "sha256": _sha256}
 
-#: ``audit.json``, as far as it is used: it is private and may record more.
-AUDIT: Final = {
+#: What any ``audit.json`` has, as far as it is used: it is private and may record more.
+_AUDIT: Final = {
     "format_version": _version,
     "warning": _text,
-    "source_sha256": _maybe(_sha256),
-    "release_sha256?": _sha256,
-    "records_sha256?": _sha256,
     "pages?": [_PAGE, len(PAGE_FILES)],
-    "sampling": _maybe({"columns": [_text], "sha256": _sha256}),
     "rows_before": _count,
     "identifiers": [_text],
-    "exchanges": [{"columns": [_text], "randomness": _origin, "*": None}],
-    "unchanged_records": _maybe(_count),
     "plan": _table,
-    "read?": _table,
     "roles": _table,
     "steps": [_table],
     "requirements": [_anything],
+    "*": None,
+}
+
+#: ``audit.json`` of a release with one data file.
+AUDIT: Final = _AUDIT | {
+    "source_sha256": _maybe(_sha256),
+    "release_sha256?": _sha256,
+    "records_sha256?": _sha256,
+    "sampling": _maybe({"columns": [_text], "sha256": _sha256}),
+    "exchanges": [{"columns": [_text], "randomness": _origin, "*": None}],
+    "unchanged_records": _maybe(_count),
+    "read?": _table,
     "course": {
         "state": _among("raw", "sampled", "generalized", "other"),
-        "fraction": _maybe(_share),
+        "fraction": _maybe(lambda value: _number(value) and 0 <= value <= 1),
         "origin": _maybe(_origin),
         "smallest": _maybe(_count),
         "*": None,
     },
-    "*": None,
 }
 
 #: ``audit.json`` of a release in parts.
-AUDIT_IN_PARTS: Final = {
-    "format_version": _version,
-    "warning": _text,
+AUDIT_IN_PARTS: Final = _AUDIT | {
     "source": [{"name": _text, "bytes": _count}],
     "release_sha256": _sha256,
     "parts": [_PART, MOST_PARTS],
-    "pages?": [_PAGE, len(PAGE_FILES)],
-    "rows_before": _count,
-    "identifiers": [_text],
     "engine": _text,
     "order": _sha256,
     "course?": AUDIT["course"],
-    "plan": _table,
-    "roles": _table,
-    "steps": [_table],
-    "requirements": [_anything],
-    "*": None,
 }

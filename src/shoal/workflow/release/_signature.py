@@ -247,9 +247,9 @@ def check_with(key: Any, algorithm: str, content: bytes, blob: bytes) -> None:
 def _hash_of(algorithm: str) -> Any:
     from cryptography.hazmat.primitives import hashes
 
-    if algorithm in ("rsa-sha2-256", "ecdsa-sha2-nistp256"):
+    if algorithm.endswith("256"):
         return hashes.SHA256()
-    return hashes.SHA384() if algorithm == "ecdsa-sha2-nistp384" else hashes.SHA512()
+    return hashes.SHA384() if algorithm.endswith("384") else hashes.SHA512()
 
 
 def _unarmored(text: bytes) -> bytes:

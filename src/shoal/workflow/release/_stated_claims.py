@@ -22,8 +22,7 @@ from shoal.workflow._require import (
     value_of,
 )
 from shoal.workflow.release._release_files import Audit
-
-Outcome = tuple[bool | None, str]
+from shoal.workflow.release._verification import Outcome
 
 UNOWNED = "persons were counted, and only the private half records whose rows these are"
 MORE_PERSONS = "it states more than the rows or values allow"
@@ -75,13 +74,12 @@ def _of_unknown_persons(
     """
     if isinstance(requirement, Limit) and requirement.info.needs_original:
         return None
-    by_rows: float | None = None
-    if isinstance(requirement, KAnonymity) and requirement.of == "persons":
+    if (isinstance(requirement, KAnonymity) and requirement.of == "persons") or (
+        isinstance(requirement, LDiversity) and requirement.kind == "distinct"
+    ):
         by_rows = requirement.level(masked)
-    if isinstance(requirement, LDiversity) and requirement.kind == "distinct":
-        by_rows = requirement.level(masked)
-    if by_rows is not None and by_rows < recorded["measured"]:
-        return False, MORE_PERSONS
+        if by_rows < recorded["measured"]:
+            return False, MORE_PERSONS
     return None, UNOWNED
 
 
@@ -133,8 +131,7 @@ def _contradiction(recorded: Mapping[str, Any], requirement: Requirement) -> str
             f"{requirement.threshold:g} is required, but the release states that "
             f"{recorded['required']:g} is"
         )
-    by_chance = not isinstance(requirement, Limit) and requirement.needs_audit
-    if recorded["rests_on_seed"] and not by_chance:
+    if recorded["rests_on_seed"] and not requirement.needs_audit:
         return "it states that it rests on a seed, but it does not depend on chance"
     if recorded["measured"] is None and not needs_original:
         return "it states no measured value"

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeVar
 
 from shoal.errors import ShoalError, VerificationFailed
 from shoal.hints import Helpful, instead
-from shoal.notebook import listing, view
+from shoal.notebook import listing, printable, view
 
 Status = Literal["passed", "failed", "skipped"]
 CLAIM = "claim "
@@ -139,8 +139,5 @@ def _worded(cause: BaseException) -> str:
 
 def clean(text: object, *, longest: int = 60) -> str:
     """Text from someone else's file, made unable to steer a terminal, add lines or flood it."""
-    shown = "".join(
-        char if char.isprintable() else char.encode("unicode_escape").decode("ascii")
-        for char in str(text)[: longest + 1]
-    )
+    shown = printable(str(text)[: longest + 1])
     return shown if len(shown) <= longest else f"{shown[: longest - 3]}..."

@@ -88,7 +88,13 @@ def verify(
     Verification
         All checks; ``holds`` is true if none failed.
     """
-    _check_call(original, source)
+    if original is not None and not isinstance(original, Table):
+        raise InputError(
+            f"The original must be a shoal.Table; got {type(original).__name__}. "
+            "Write sh.Table(frame) or sh.read(path)."
+        )
+    if source is not None and not Path(source).is_file():
+        raise InputError(f"There is no source file '{source}' to compare with.")
     if signer is not None:
         read_signers(signer)  # raises before the long work
     place = Place.of(Path(folder), private)
@@ -111,16 +117,6 @@ def with_signature(
             checks.run(SIGNATURE, lambda: signature[0])
             signed_by = signature[1]
     return Verification(tuple(checks), signed_by)
-
-
-def _check_call(original: Table | None, source: str | os.PathLike[str] | None) -> None:
-    if original is not None and not isinstance(original, Table):
-        raise InputError(
-            f"The original must be a shoal.Table; got {type(original).__name__}. "
-            "Write sh.Table(frame) or sh.read(path)."
-        )
-    if source is not None and not Path(source).is_file():
-        raise InputError(f"There is no source file '{source}' to compare with.")
 
 
 def check_release(

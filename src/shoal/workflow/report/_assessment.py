@@ -78,12 +78,7 @@ def _side(assessment: Assessment, side: str) -> list[dict[str, Any]]:
         {
             "title": group.title,
             "measures": [
-                shown_measure(
-                    taken[name],
-                    infos[name],
-                    _words.first_line(infos[name].function.__doc__),
-                    assessment.warnings_of(name),
-                )
+                shown_measure(taken[name], infos[name], warnings=assessment.warnings_of(name))
                 for name in group.names
             ],
         }
@@ -95,16 +90,23 @@ def _side(assessment: Assessment, side: str) -> list[dict[str, Any]]:
 def _together(assessment: Assessment) -> list[dict[str, Any]]:
     """What earlier releases add, in the shape of a group of measures."""
     measures = [
-        shown_measure(found, ATTACKS[attack], _words.WORDS["attacks"][attack], found.warnings)
+        shown_measure(found, ATTACKS[attack], meaning=_words.WORDS["attacks"][attack])
         for attack, found in assessment.together.items()
     ]
     return [{"title": "Together with earlier releases", "measures": measures}] if measures else []
 
 
 def shown_measure(
-    found: Measurement, info: MeasureInfo, meaning: str, warnings: Sequence[str]
+    found: Measurement,
+    info: MeasureInfo,
+    *,
+    meaning: str = "",
+    warnings: Sequence[str] | None = None,
 ) -> dict[str, Any]:
-    """A measure ready to show; details about columns are shown only if they are numbers."""
+    """A measure ready to show; details about columns are shown only if they are numbers.
+
+    By default the meaning is the first line of its docstring, and all of its warnings are shown.
+    """
     threshold, columns = found.details.get("threshold"), found.details.get("columns")
     title = info.title if threshold is None else f"{info.title} above {_words.number(threshold)}"
     numbers = isinstance(columns, Mapping) and all(
@@ -112,14 +114,14 @@ def shown_measure(
     )
     return {
         "title": f"{title[0].upper()}{title[1:]}",
-        "meaning": meaning,
+        "meaning": meaning or _words.first_line(info.function.__doc__),
         "value": _words.number(found.value),
         "interval": found.interval,
         "baseline": found.baseline,
         "bound": bound_of(found),
         "direction": found.direction,
         "marks": marks_of(found, info),
-        "warnings": [_sentence(warning) for warning in warnings],
+        "warnings": [_sentence(one) for one in (found.warnings if warnings is None else warnings)],
         "columns": columns if numbers else None,
     }
 

@@ -10,6 +10,7 @@ import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
 from typing import Any
 
 from shoal.table import ROOT
@@ -102,7 +103,8 @@ class RiskChart(Chart):
 def class_size_chart(bars: Sequence[Bar]) -> BarChart:
     """The share of records by the size of their class."""
     height, left, top, base = 210.0, 34.0, 26.0, 176.0
-    most = _rounded_up(max(max(bar.before or 0.0, bar.after) for bar in bars))
+    largest = max(max(bar.before or 0.0, bar.after) for bar in bars)
+    most = next(m for m in (4.0, 10.0, 20.0, 40.0, 60.0, 80.0, 100.0) if largest <= m)
     scale = (base - top) / most
     slot = (WIDTH - left) / len(bars)
     columns = tuple(
@@ -229,10 +231,6 @@ def _chance_at(chance: float, left: float) -> float:
     return left + 8 + share * (WIDTH - left - 26)
 
 
-def _rounded_up(percent: float) -> float:
-    return next(m for m in (4.0, 10.0, 20.0, 40.0, 60.0, 80.0, 100.0) if percent <= m)
-
-
 def _percent_ticks(most: float, base: float, scale: float) -> tuple[Tick, ...]:
     step = most / (5 if most == 100 else 4)
     values = [i * step for i in range(round(most / step) + 1)]
@@ -254,43 +252,12 @@ def _range_ticks(
     return ends
 
 
-@dataclass(frozen=True)
-class Layer:
-    """All combinations with the same sum of levels, drawn as a centered line."""
+def lattice_picture(facts: Mapping[str, Any]) -> SimpleNamespace | None:
+    """The geometry, from what a release records about the search; None if there was none.
 
-    height: int
-    y: float
-    total: int
-    coarse_enough: int
-    too_fine: int
-    whole: tuple[float, float]
-    fine: tuple[float, float]
-    safe: tuple[float, float]
-    chosen: bool
-
-
-@dataclass(frozen=True)
-class LatticePicture:
-    """The layers, from the most general one down to the original values."""
-
-    width: float
-    height: float
-    middle: float
-    layers: tuple[Layer, ...]
-    size: int
-    looked_at: int
-    proved: bool
-
-    @property
-    def outline(self) -> str:
-        """The shape of the whole lattice."""
-        left = [f"{layer.whole[0]:.1f} {layer.y:.1f}" for layer in self.layers]
-        right = [f"{sum(layer.whole):.1f} {layer.y:.1f}" for layer in reversed(self.layers)]
-        return "M" + "L".join([*left, *right]) + "Z"
-
-
-def lattice_picture(facts: Mapping[str, Any]) -> LatticePicture | None:
-    """The geometry, from what a release records about the search; None if there was none."""
+    A layer has all combinations with the same sum of levels and is drawn as a centered line, from
+    the most general one down to the original values. Each of its lines has a start and a width.
+    """
     lattice = facts.get("lattice")
     if not lattice:
         return None
@@ -306,10 +273,10 @@ def lattice_picture(facts: Mapping[str, Any]) -> LatticePicture | None:
         start, width = span(fine + safe)
         share = fine / max(1, fine + safe)
         layers.append(
-            Layer(
-                height,
-                _LAYER * (place + 1),
-                total,
+            SimpleNamespace(
+                height=height,
+                y=_LAYER * (place + 1),
+                total=total,
                 coarse_enough=safe,
                 too_fine=fine,
                 whole=span(total),
@@ -318,5 +285,13 @@ def lattice_picture(facts: Mapping[str, Any]) -> LatticePicture | None:
                 chosen=height == lattice["chosen"],
             )
         )
-    search = {name: lattice[name] for name in ("size", "looked_at", "proved")}
-    return LatticePicture(WIDTH, _LAYER * (len(layers) + 1), middle, tuple(layers), **search)
+    left = [f"{layer.whole[0]:.1f} {layer.y:.1f}" for layer in layers]
+    right = [f"{sum(layer.whole):.1f} {layer.y:.1f}" for layer in reversed(layers)]
+    return SimpleNamespace(
+        width=WIDTH,
+        height=_LAYER * (len(layers) + 1),
+        middle=middle,
+        layers=layers,
+        outline="M" + "L".join([*left, *right]) + "Z",
+        **{name: lattice[name] for name in ("size", "looked_at", "proved")},
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from shoal.notebook import clean
@@ -16,7 +16,7 @@ from shoal.workflow.report import _figures, _words
 from shoal.workflow.report._render import render
 
 if TYPE_CHECKING:
-    from shoal.workflow._protect import Release
+    from shoal.workflow.release._release import Release
 
 
 def release_page(release: Release, facts: Mapping[str, Any]) -> str:
@@ -46,7 +46,11 @@ def release_page(release: Release, facts: Mapping[str, Any]) -> str:
         risk_chart=_figures.risk_chart(sizes, smaller, after.k),
         share_step=share_step(len(release.masked)),
         groups=_groups(release.columns),
-        steps_of=_steps_of(facts["methods"]),
+        steps_of={
+            name: [at for at, step in enumerate(facts["methods"], 1) if name in step["columns"]]
+            for step in facts["methods"]
+            for name in step["columns"]
+        },
         histogram=_figures.histogram,
         query=None if unowned else _counting_query(roles.quasi_identifiers, unit),
         unowned=unowned,
@@ -86,7 +90,7 @@ def _made_missing(step: Mapping[str, Any]) -> bool:
     return not whole and rules.get("target") != "records"
 
 
-def _verdict(release: Release, facts: Mapping[str, Any], swapped: SwapWords | None) -> str:
+def _verdict(release: Release, facts: Mapping[str, Any], swapped: SimpleNamespace | None) -> str:
     """What was released, in one sentence."""
     rows, k, persons = facts["data"]["rows"], facts["measured"]["k"], facts["data"]["persons"]
     whose = "" if persons is None else f" of {_words.counted(persons, 'person')}"
@@ -123,51 +127,41 @@ def _claim_in_words(claim: Claim, *, unowned: bool = False) -> dict[str, Any]:
     requirement = claim.requirement
     if isinstance(requirement, Limit):
         title, described = requirement.info.title, requirement.info.function.__doc__
-        bound = "at most" if requirement.at_most is not None else "at least"
         given = requirement.options.items()
-        required = [f"{bound} {_words.number(requirement.threshold)}"]
+        required = [f"{requirement.side} {_words.number(requirement.threshold)}"]
         required += [f"{name} = {v}" for name, v in given if isinstance(v, (int, float))]
     else:
         title, described = requirement.title, type(requirement).__doc__
         required = [f"{name} = {v}" for name, v in requirement.changed_params().items()]
-    by_audit = not isinstance(requirement, Limit) and requirement.needs_audit
     return {
         "title": title,
         "meaning": _words.first_line(described),
         "required": ", ".join(required),
-        "measured": _measured(claim),
+        "measured": _measured_in_words(claim),
         "holds": claim.holds,
         "needs_original": claim.needs_original,
-        "needs_private": claim.needs_original or by_audit or unowned,
+        "needs_private": claim.needs_original or requirement.needs_audit or unowned,
         "rests_on_seed": claim.rests_on_seed,
     }
 
 
-def _measured(claim: Claim) -> str:
-    """The measured value, and the number of persons if it was measured on a sample."""
+def _measured_in_words(claim: Claim) -> str:
+    """Exact where anyone can recompute it; a share of the original only in steps of a crowd."""
     about = claim.sampled_about
     sample = "" if about is None else f", on a sample of about {about:,} persons"
-    return _value_in_words(claim) + sample
-
-
-def _value_in_words(claim: Claim) -> str:
-    """Exact where anyone can recompute it; a share of the original only in steps of a crowd."""
     if claim.published is None:
-        return "within the limit" if claim.holds else "beyond the limit"
+        return ("within the limit" if claim.holds else "beyond the limit") + sample
     if claim.needs_original:
-        return f"about {_words.percent(100 * claim.published)}"
-    return _words.number(claim.published)
+        return f"about {_words.percent(100 * claim.published)}{sample}"
+    return _words.number(claim.published) + sample
 
 
 def _steps(methods: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     return [
         {
+            **method,
             "title": _words.step_title(method["method"]),
             "words": _words.step_in_words(method["method"], method["parameters"]),
-            "columns": method["columns"],
-            "columns_removed": method["columns_removed"],
-            "left_alone": method["left_alone"],
-            "records_removed": method["records_removed"],
             "levels": method["facts"].get("levels", {}),
             "suppressed": _words.suppressed_in_words(method["facts"]),
             "chunks": _words.chunks_in_words(method["facts"]),
@@ -175,15 +169,6 @@ def _steps(methods: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         }
         for method in methods
     ]
-
-
-def _steps_of(methods: Sequence[Mapping[str, Any]]) -> dict[str, list[int]]:
-    """The numbers of the steps that touched each column."""
-    found: dict[str, list[int]] = {}
-    for position, method in enumerate(methods, start=1):
-        for name in method["columns"]:
-            found.setdefault(name, []).append(position)
-    return found
 
 
 def _groups(profiles: Sequence[ColumnProfile]) -> dict[str, list[ColumnProfile]]:
@@ -215,36 +200,12 @@ def _counting_query(quasi: Sequence[str], unit: Sequence[str]) -> str | None:
     )
 
 
-@dataclass(frozen=True)
-class SwapWords:
-    """What a page says about a swap; ``measured`` is None if the table is too small to publish."""
+def _swap_words(release: Release, facts: Mapping[str, Any]) -> SimpleNamespace | None:
+    """What a page says about the swap that protects a release; None if none does.
 
-    k: int
-    columns: tuple[str, ...]
-    informed: bool
-    measured: str | None
-    interval: str
-    leaks: tuple[tuple[str, tuple[str, ...]], ...]
-
-    @property
-    def hidden(self) -> str:
-        """What the headline says: the bound, and what guarantees it."""
-        chance = f"at most 1{_words.SPACE}in{_words.SPACE}{self.k:,}"
-        by = f"(k{_words.SPACE}={_words.SPACE}{self.k:,}, by swapping)"
-        if self.informed:
-            return f"a sensitive value belongs to its record with a chance of {chance} {by}"
-        return f"a link by quasi-identifiers is right with a chance of {chance} {by}"
-
-    @property
-    def what(self) -> str:
-        """The title of the measured number."""
-        if self.informed:
-            return "sensitive values that stayed with their own record"
-        return "links that were right when tried"
-
-
-def _swap_words(release: Release, facts: Mapping[str, Any]) -> SwapWords | None:
-    """What a page says about the swap that protects a release; None if none does."""
+    ``hidden`` is what the headline says: the bound, and what guarantees it. ``what`` is the title
+    of the ``measured`` number, which is None if the table is too small to publish it.
+    """
     swapping, public = release.after.swapping, facts["swapping"]
     if swapping is None or public is None:
         return None
@@ -260,13 +221,21 @@ def _swap_words(release: Release, facts: Mapping[str, Any]) -> SwapWords | None:
         measured = _words.percent(linkage["percent"])
         low, high = linkage["interval"]
         interval = f"; with 95{_words.SPACE}% confidence {low} to {high}{_words.SPACE}%"
-    return SwapWords(
-        swapping.k,
-        swapping.columns,
-        swapping.informed,
-        measured,
-        interval,
-        tuple(leaks),
+    link, what = "a link by quasi-identifiers is right", "links that were right when tried"
+    if swapping.informed:
+        link = "a sensitive value belongs to its record"
+        what = "sensitive values that stayed with their own record"
+    k = f"{swapping.k:,}"
+    chance = f"with a chance of at most 1{_words.SPACE}in{_words.SPACE}{k}"
+    return SimpleNamespace(
+        k=swapping.k,
+        columns=swapping.columns,
+        informed=swapping.informed,
+        hidden=f"{link} {chance} (k{_words.SPACE}={_words.SPACE}{k}, by swapping)",
+        what=what,
+        measured=measured,
+        interval=interval,
+        leaks=leaks,
     )
 
 

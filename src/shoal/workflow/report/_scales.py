@@ -10,7 +10,7 @@ that it shows no risk that nobody has.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from types import SimpleNamespace
 
 import numpy as np
 import numpy.typing as npt
@@ -30,38 +30,9 @@ _BINS, _POINTS = 512, 160
 _NARROWEST, _WIDEST = 0.008, 0.04
 _MOST_TICKS = 4
 
-_QUANTILES = {
-    0.0: "lowest",
-    0.25: "a quarter of the records have at most",
-    0.5: "half of the records have at most",
-    0.75: "three quarters have at most",
-    0.95: "95 % of the records have at most",
-    1.0: "highest",
-}
 
-
-@dataclass(frozen=True)
-class Violin:
+def violin(distribution: RiskDistribution) -> SimpleNamespace:
     """A distribution of risks: its outline, its quartiles, and what it shows in words."""
-
-    title: str
-    what: str
-    outline: str
-    quarters: tuple[float, float]
-    median: float
-    fraction: Tick | None
-    ticks: tuple[Tick, ...]
-    sentences: tuple[str, ...]
-    numbers: tuple[tuple[str, str], ...]
-    width: float = _WIDTH
-    height: float = 142.0
-    middle: float = _MIDDLE
-    top: float = _MIDDLE - _HALF
-    base: float = _MIDDLE + _HALF
-
-
-def violin(distribution: RiskDistribution) -> Violin:
-    """The picture of a distribution of risks."""
     chances = distribution.measure != "certainty"  # one over a count: shown as ratios
     quantiles = {float(q): value for q, value in distribution.quantiles.items()}
     decades = max(1, math.ceil(-math.log10(quantiles[0.0]) - 1e-9)) if chances else 0
@@ -73,23 +44,35 @@ def violin(distribution: RiskDistribution) -> Violin:
     shares = 1 + np.log10(values) / decades if chances else values
     fraction = distribution.fraction
     title, what = _words.WORDS["violins"][distribution.measure]
-    rows = [(name, _risk_in_words(quantiles[q], chances)) for q, name in _QUANTILES.items()]
-    return Violin(
-        title,
-        what,
-        _outline(shares, counts.astype(np.float64)),
-        (place(quantiles[0.25]), place(quantiles[0.75])),
-        place(quantiles[0.5]),
-        None if fraction is None else Tick(place(fraction), f"in the table: {fraction:.3g}"),
-        _chance_ticks(decades) if chances else _share_ticks(),
-        _sentences(distribution, quantiles, chances),
-        (*rows, ("mean", _words.number(distribution.mean))),
+    rows = [
+        (name, _risk_in_words(quantiles[float(q)], chances))
+        for q, name in _words.WORDS["quantiles"].items()
+    ]
+    limit = None if fraction is None else Tick(place(fraction), f"in the table: {fraction:.3g}")
+    return SimpleNamespace(
+        width=_WIDTH,
+        height=142.0,
+        middle=_MIDDLE,
+        top=_MIDDLE - _HALF,
+        base=_MIDDLE + _HALF,
+        title=title,
+        what=what,
+        outline=_outline(shares, counts.astype(np.float64)),
+        quarters=(place(quantiles[0.25]), place(quantiles[0.75])),
+        median=place(quantiles[0.5]),
+        fraction=limit,
+        ticks=_chance_ticks(decades) if chances else _SHARES,
+        sentences=_sentences(distribution, quantiles, chances),
+        numbers=(*rows, ("mean", _words.number(distribution.mean))),
     )
 
 
 def _at(share: float) -> float:
     """The place of a share of the scale."""
     return _LEFT + share * (_RIGHT - _LEFT)
+
+
+_SHARES = tuple(Tick(_at(share), f"{share:g}") for share in (0, 0.25, 0.5, 0.75, 1))
 
 
 def _outline(shares: Floats, counts: Floats) -> str:
@@ -133,10 +116,6 @@ def _chance_ticks(decades: int) -> tuple[Tick, ...]:
     )
 
 
-def _share_ticks() -> tuple[Tick, ...]:
-    return tuple(Tick(_at(share), f"{share:g}") for share in (0, 0.25, 0.5, 0.75, 1))
-
-
 def _sentences(
     distribution: RiskDistribution, quantiles: dict[float, float], chances: bool
 ) -> tuple[str, ...]:
@@ -168,25 +147,15 @@ def _risk_in_words(value: float, chances: bool) -> str:
     return f"1 in {_words.number(round(times) if exact else round(times, 1))}"
 
 
-@dataclass(frozen=True)
-class Marks:
-    """The marks of a measure on its scale, in percents from the left."""
+def marks_of(found: Measurement, info: MeasureInfo) -> SimpleNamespace | None:
+    """The marks of a measure on its scale, in percents from the left; None if it fits on none.
 
-    low: float
-    high: float
-    value: float
-    interval: tuple[float, float] | None
-    baseline: float | None
-    bound: float | None
-    #: Whether the measure goes on beyond the right end of the scale.
-    endless: bool
-
-
-def marks_of(found: Measurement, info: MeasureInfo) -> Marks | None:
-    """Where the marks of a measure lie; None for a value that fits on no scale."""
-    bound = bound_of(found)
-    points = [found.value, *(found.interval or ())]
-    points += [point for point in (found.baseline, bound) if point is not None]
+    An ``endless`` measure goes on beyond the right end of the scale.
+    """
+    bound, interval = bound_of(found), found.interval
+    baseline = None if found.baseline is None or math.isnan(found.baseline) else found.baseline
+    points = [found.value, *(interval or ())]
+    points += [point for point in (baseline, bound) if point is not None]
     if not math.isfinite(found.value):
         return None
     low, high = scale_ends(info.limits, [point for point in points if math.isfinite(point)])
@@ -194,13 +163,13 @@ def marks_of(found: Measurement, info: MeasureInfo) -> Marks | None:
     def place(point: float) -> float:
         return 100 * (min(max(point, low), high) - low) / (high - low)
 
-    return Marks(
-        low,
-        high,
-        place(found.value),
-        None if found.interval is None else (place(found.interval[0]), place(found.interval[1])),
-        None if found.baseline is None or math.isnan(found.baseline) else place(found.baseline),
-        None if bound is None else place(bound),
+    return SimpleNamespace(
+        low=low,
+        high=high,
+        value=place(found.value),
+        interval=None if interval is None else (place(interval[0]), place(interval[1])),
+        baseline=None if baseline is None else place(baseline),
+        bound=None if bound is None else place(bound),
         endless=high < info.limits[1],
     )
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from shoal.masking import discover_maskers
 from shoal.notebook import number as number
 from shoal.parameters import parameters_of
 
@@ -64,10 +65,16 @@ def step_in_words(method: str, parameters: Mapping[str, Any]) -> str:
         if method == "top_bottom_code" and "fence" not in parameters:
             ends = [f"{n} {number(parameters[n])}" for n in ("bottom", "top") if n in parameters]
             return str(sentences["limits"].format(", ".join(ends)))
+    masker = discover_maskers().get(method)
+    declared = () if masker is None else parameters_of(masker)
+    # what a step does where its plan does not say
+    defaults = {p.name: p.default for p in declared if p.default is not None and not p.private}
     try:
-        return str(sentences[rule].format_map(_shown({**_defaults(method), **parameters})))
+        return str(sentences[rule].format_map(_shown({**defaults, **parameters})))
     except KeyError:  # words.toml has no sentence for this method
-        return _other_step_in_words(method, parameters)
+        summary = f"This step {masker.summary}" if masker else "This step masks the table"
+        given = [f"{name} = {value}" for name, value in _shown(parameters).items()]
+        return f"{summary} ({', '.join(given)})." if given else f"{summary}."
 
 
 def chunks_in_words(facts: Mapping[str, Any]) -> str:
@@ -95,28 +102,10 @@ def suppressed_in_words(facts: Mapping[str, Any]) -> str:
     )
 
 
-def _defaults(method: str) -> dict[str, Any]:
-    """What a step does where its plan does not say."""
-    from shoal.masking import discover_maskers
-
-    known = discover_maskers().get(method)
-    declared = () if known is None else parameters_of(known)
-    return {p.name: p.default for p in declared if p.default is not None and not p.private}
-
-
-def _other_step_in_words(method: str, parameters: Mapping[str, Any]) -> str:
-    from shoal.masking import discover_maskers
-
-    known = discover_maskers().get(method)
-    summary = f"This step {known.summary}" if known else "This step masks the table"
-    given = [f"{name} = {value}" for name, value in _shown(parameters).items()]
-    return f"{summary} ({', '.join(given)})." if given else f"{summary}."
-
-
 def _shown(parameters: Mapping[str, Any]) -> dict[str, str]:
     """Parameters as text; columns are listed elsewhere."""
-    numbers = {n: v for n, v in parameters.items() if n != "columns"}
     return {
         name: number(value) if isinstance(value, (int, float)) else str(value)
-        for name, value in numbers.items()
+        for name, value in parameters.items()
+        if name != "columns"
     }

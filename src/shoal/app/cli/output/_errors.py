@@ -11,12 +11,14 @@ import traceback
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from shoal.app.cli._options import IN_PYTHON, Reading
 from shoal.app.cli.output.ui import console, count, listed, note, print_json, printable, tell
 from shoal.errors import (
     NothingLeftWarning,
@@ -32,18 +34,11 @@ STOPPED: Final = 130
 BROKEN_PIPE: Final = 141
 _SWALLOWED: Final = 1.0  # seconds after which work that still runs is interrupted again
 
-# The Python names of the reading options, and their names on the command line.
+#: The reading options on the command line, by their names in Python.
 _OPTIONS: Final = {
-    name: f"--{name.replace('_', '-')}"
-    for name in (
-        *("delimiter", "encoding", "decimal", "thousands", "sheet", "query", "header"),
-        "skip_lines",
-    )
-} | {
-    "format": "--input-format",
-    "missing_values": "--missing-value",
-    "only_missing_values": "--only-missing-value",
-    "date_formats": "--date-format",
+    IN_PYTHON.get(spec.name, spec.name): f"--{spec.name.replace('_', '-')}"
+    for spec in fields(Reading)
+    if spec.name not in ("missing_reasons", "metadata")
 }
 _PYTHON_OPTION: Final = re.compile(
     rf"\b(?P<named>{'|'.join(_OPTIONS)})=(?:'(?P<value>[^']*)'|True\b)?"
@@ -131,7 +126,7 @@ class _PlainHelp:
             if getattr(param, "is_flag", False):
                 param.metavar = ""
             elif param.param_type_name == "argument":
-                param.display_type_rich = _no_type
+                param.display_type_rich = lambda ctx: None  # what follows the name
         return params
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
@@ -142,11 +137,14 @@ class _PlainHelp:
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Typer's help, followed by the examples."""
         super().format_help(ctx, formatter)  # type: ignore[misc]
-        _print_examples(self.examples)
-
-
-def _no_type(ctx: Any) -> None:
-    """Replaces what typer shows next to the name of an argument."""
+        if self.examples:
+            out = console()
+            out.print(" Examples", style="bold")
+            out.print()
+            for line in self.examples.strip("\n").splitlines():
+                style = "dim" if line.startswith("#") else None
+                out.print(f"   {line}", style=style, soft_wrap=True)
+            out.print()
 
 
 class Command(_PlainHelp, TyperCommand):
@@ -179,16 +177,6 @@ class Group(_PlainHelp, TyperGroup):
             raise
         except BaseException as cause:  # a panic of a library is not an Exception
             return failure(cause, debug=debug, as_json=bool(ctx.meta.get("json")))
-
-
-def _print_examples(examples: str | None) -> None:
-    if examples:
-        out = console()
-        out.print(" Examples", style="bold")
-        out.print()
-        for line in examples.strip("\n").splitlines():
-            out.print(f"   {line}", style="dim" if line.startswith("#") else None, soft_wrap=True)
-        out.print()
 
 
 def failure(cause: BaseException, *, debug: bool, as_json: bool = False) -> int:

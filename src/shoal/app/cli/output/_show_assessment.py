@@ -59,15 +59,17 @@ def _show_crowds(found: Assessment) -> None:
 
 def _show_measures(found: Assessment) -> None:
     """One table for each side, with the groups of measures under their titles."""
-    from shoal.workflow import grouped_measures
+    from shoal.workflow import discover_all_measures, grouped_measures
 
+    infos = discover_all_measures()
     groups = grouped_measures(found.measurements, swapped=found.swapping is not None)
     for side, title in _SIDES.items():
         rows: list[Sequence[object]] = []
         for group in (group for group in groups if group.side == side):
             rows += [("",) * 6] if rows else []
             rows.append((ui.styled(f"{group.title}:", "italic"), "", "", "", "", ""))
-            rows += [_row(found, name) for name in group.names]
+            taken = [(infos[name].title, found.measurements[name]) for name in group.names]
+            rows += [_cells(title, one) for title, one in taken]
         if not rows:
             continue
         head = ("measure", "value", "95 % interval", "baseline", "bound", "better")
@@ -97,12 +99,6 @@ def _show_k_curve(found: Assessment) -> None:
         head = ("k", "found by trying all", "detail lost", "records lost")
         shares = ((p.k, *map(ui.percent, (p.risk, p.loss, p.lost))) for p in found.k_curve)
         ui.table(head, shares, numeric=(0, 1, 2, 3), whole=())
-
-
-def _row(found: Assessment, name: str) -> Sequence[object]:
-    from shoal.workflow import discover_all_measures
-
-    return _cells(discover_all_measures()[name].title, found.measurements[name])
 
 
 def _cells(title: str, one: Measurement) -> Sequence[object]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from shoal.notebook import percent as percent
+from shoal.notebook import printable as printable
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -54,14 +55,6 @@ def live(shared: Console) -> Iterator[None]:
         yield
     finally:
         _LIVE.remove(shared)
-
-
-def printable(text: object) -> str:
-    """Text that cannot steer the terminal: control characters are spelled out."""
-    return "".join(
-        char if char.isprintable() else char.encode("unicode_escape").decode("ascii")
-        for char in str(text)
-    )
 
 
 def listed(names: Iterable[object]) -> str:
