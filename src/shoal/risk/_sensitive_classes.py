@@ -124,8 +124,9 @@ def similarity(
             continue
         if hierarchy is not None:
             values = _nodes(table, name, hierarchy, int(level))[values]
-        nodes = np.unique(values, return_inverse=True)[1].astype(np.int64)
-        alike[name] = _shared_by_all(table, nodes, name, missing)
+        if table.has_persons:  # those are looked at value by value
+            values = np.unique(values, return_inverse=True)[1]
+        alike[name] = _shared_by_all(table, values.astype(np.int64), name, missing)
     return _exposed("similarity", table, alike)
 
 

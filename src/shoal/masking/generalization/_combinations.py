@@ -64,20 +64,6 @@ class Combinations:
         count = len(self.counts)
         return self.sums(np.where(rows, count, self.of_row), count + 1)[:-1]
 
-    def with_secrets(self, secrets: Labels) -> Units:
-        """The distinct pairs of a combination and its sensitive values."""
-        from shoal.kernels.grouping import first_rows
-
-        if not len(secrets) and self.population is None:
-            every = np.arange(len(self.counts), dtype=np.int32)
-            return Units(every, secrets[:, : len(every)], self.counts, self.of_row)
-        # only combinations that a record has: a population may have others
-        labels, count = joint_labels([self.of_row, *secrets], len(self.of_row))
-        rows = first_rows(labels, count)
-        counts = self.sums(labels, count)
-        of_unit, values = self.of_row[rows].astype(np.int32), np.ascontiguousarray(secrets[:, rows])
-        return Units(of_unit, values, counts, labels)
-
 
 class Units(NamedTuple):
     """What a search groups into classes: combinations with their sensitive values."""
@@ -111,8 +97,19 @@ class Problem:
 
     @cached_property
     def units(self) -> Units:
-        """The combinations, with sensitive values if these matter."""
-        return self.found.with_secrets(self.demand.secrets)
+        """The distinct pairs of a combination and its sensitive values, if these matter."""
+        from shoal.kernels.grouping import first_rows
+
+        found, secrets = self.found, self.demand.secrets
+        if not len(secrets) and found.population is None:
+            every = np.arange(len(found.counts), dtype=np.int32)
+            return Units(every, secrets[:, : len(every)], found.counts, found.of_row)
+        # only combinations that a record has: a population may have others
+        labels, count = joint_labels([found.of_row, *secrets], len(found.of_row))
+        rows = first_rows(labels, count)
+        combinations = found.of_row[rows].astype(np.int32)
+        values = np.ascontiguousarray(secrets[:, rows])
+        return Units(combinations, values, found.sums(labels, count), labels)
 
     @cached_property
     def base(self) -> Base:

@@ -83,7 +83,7 @@ class _Search:
 
     def lacking(self) -> Flags:
         """Which short combinations still agree with too few records."""
-        held = self._blanked(np.arange(len(self._short)), self.patterns)
+        held = self._held
         totals = self._matching(held, self._rest, self._rest_counts)
         totals += self._matching(held, held, self._counts)
         return totals < self._cells.need[self._short] - ENOUGH
@@ -114,9 +114,7 @@ class _Search:
         sought = self._blanked(open_[which], layer[place])
         fixed = self._matching(sought, self._rest, self._rest_counts)
         while len(which):
-            totals = fixed + self._matching(
-                sought, self._blanked(np.arange(len(self._short)), self.patterns), self._counts
-            )
+            totals = fixed + self._matching(sought, self._held, self._counts)
             enough = totals >= self._cells.need[self._short[open_[which]]] - ENOUGH
             if not enough.any():
                 break
@@ -129,6 +127,11 @@ class _Search:
             left = ~np.isin(which, which[chosen])
             which, place, sought, fixed = which[left], place[left], sought[left], fixed[left]
         return open_[~self.patterns[open_].any(axis=1)]
+
+    @property
+    def _held(self) -> npt.NDArray[np.uint32]:
+        """The short combinations as they are blanked so far."""
+        return self._blanked(np.arange(len(self._short)), self.patterns)
 
     def _blanked(self, rows: Integers, patterns: Flags) -> npt.NDArray[np.uint32]:
         from shoal.kernels.grouping import WILDCARD
