@@ -11,40 +11,13 @@ import html
 import math
 import unicodedata
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 CLASS = "shoal-view"
-_RULES = """
-{ max-width: 100rem; line-height: 1.5; --after: #1b86a0; --before: none; --before-edge: #a36a0b; }
-p { margin: .3rem 0; }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums; margin: .5rem 0; }
-th, td { text-align: left; padding: .15rem 1rem .15rem 0; font-weight: 400; background: none; \
-vertical-align: middle; }
-thead th, caption { text-align: left; font-weight: 600; }
-td.value, th.value { text-align: right; }
-.quiet { opacity: .75; }
-.sides { display: flex; flex-wrap: wrap; gap: .5rem 3rem; align-items: flex-start; }
-tbody th[colspan] { padding-top: .5rem; font-style: italic; opacity: .75; }
-td[colspan] div { width: 0; min-width: 100%; }
-details { margin: .3rem 0; }
-summary { cursor: pointer; }
-svg { display: block; width: 14rem; height: 12px; }
-rect { fill: var(--after); }
-img { max-width: 100%; background: #fff; }
-"""
-
-
-def _scoped(rules: str) -> str:
-    """Rules that apply only inside a view."""
-    lines = []
-    for rule in rules.strip().splitlines():
-        selectors, _, declarations = rule.partition("{")
-        inside = (f".{CLASS} {one.strip()}".strip() for one in selectors.split(","))
-        lines.append(f"{', '.join(inside)} {{{declarations}")
-    return "\n".join(lines)
-
-
-STYLE = f"<style>\n{_scoped(_RULES)}\n</style>"
+#: The rules apply only inside a view.
+_RULES = Path(__file__).with_name("notebook.css").read_text(encoding="utf-8")
+STYLE = f"<style>\n{_RULES}</style>"
 _MOST_ROWS = 60
 _LONGEST = 80
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -25,7 +24,7 @@ from shoal.errors import InputError
 
 if TYPE_CHECKING:
     from shoal.table import Roles, Table
-    from shoal.workflow import Assessment, CostOfK
+    from shoal.workflow import CostOfK
 
 
 @command("""
@@ -193,7 +192,12 @@ def assess(
             )
             if k_curve:
                 found = replace(found, k_curve=_cost_of_each_k(loaded, plan, working))
-        refuse_unless_measured(options, found)
+        for name in options:
+            reason = found.failed.get(name, found.left_out.get(name))
+            if reason is not None:
+                raise InputError(
+                    f"--option {name}: it could not be measured. {reason.rstrip('.')}."
+                )
         if html is not None:
             working("Writing the page", 0.0)
             write_whole(html, found.to_html(), private=True)
@@ -304,14 +308,6 @@ def measure_options(given: list[str] | None) -> dict[str, dict[str, Any]]:
             )
         found.setdefault(measure, {})[option] = value["value"]
     return found
-
-
-def refuse_unless_measured(options: Mapping[str, Any], found: Assessment) -> None:
-    """Raise InputError if a measure has options but could not be measured."""
-    for name in options:
-        reason = found.failed.get(name, found.left_out.get(name))
-        if reason is not None:
-            raise InputError(f"--option {name}: it could not be measured. {reason.rstrip('.')}.")
 
 
 def _masked_as(masked: Table, roles: Roles) -> Table:

@@ -76,20 +76,11 @@ def criteria_page(release: Release) -> str:
             title,
             question,
             [shown_measure(taken[name], infos[name]) for name in names if name in taken],
-            [_not_measured(name, why.get(name)) for name in names if name not in taken],
+            [(name, infos[name].title, why.get(name)) for name in names if name not in taken],
         )
         for title, (question, names) in CRITERIA.items()
     ]
     return render("papers/criteria.html.j2", criteria=criteria, **_head(release))
-
-
-def _not_measured(name: str, why: str | None) -> dict[str, str]:
-    option = " --control OTHERS" if name in ("inference", "membership_inference") else ""
-    return {
-        "title": discover_all_measures()[name].title,
-        "why": (why or "it is slow or needs more than the release and its original").rstrip("."),
-        "how": f"shoal assess RELEASE --original DATA --measure {name}{option}",
-    }
 
 
 def safe_harbor_page(release: Release) -> str:

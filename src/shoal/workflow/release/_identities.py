@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -25,14 +26,11 @@ def steps_of(facts: Mapping[str, Any], method: str) -> list[Mapping[str, Any]]:
 
 def _alone(facts: Mapping[str, Any], masked: Table, method: str) -> list[tuple[Any, list[str]]]:
     """The steps of a method, with the released columns that no other step touched."""
-    found = []
-    for number, step in enumerate(facts["methods"]):
-        others = [one for at, one in enumerate(facts["methods"]) if at != number]
-        again = {name for one in others for name in one["columns"]}
-        names = [n for n in step["columns"] if n in masked.columns and n not in again]
-        if step["method"] == method and names:
-            found.append((step, names))
-    return found
+    times = Counter(name for step in facts["methods"] for name in {*step["columns"]})
+    released = {name for name in masked.columns if times[name] == 1}
+    steps = steps_of(facts, method)
+    found = ((step, [name for name in step["columns"] if name in released]) for step in steps)
+    return [(step, names) for step, names in found if names]
 
 
 # -- pseudonyms

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Container, Sequence
 from dataclasses import asdict, dataclass, replace
-from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
@@ -23,10 +22,7 @@ from shoal.workflow.release._crowds import SMALLEST_CROWD, crowded_percent
 
 SIZE_LIMITS = (1, 2, 3, 5, 10, 20, 50, 100)
 #: The sizes of classes from each limit to below the next.
-SIZE_LABELS = (
-    *(str(low) if high - low == 1 else f"{low}-{high - 1}" for low, high in pairwise(SIZE_LIMITS)),
-    f"{SIZE_LIMITS[-1]}+",
-)
+SIZE_LABELS = ("1", "2", "3-4", "5-9", "10-19", "20-49", "50-99", "100+")
 _MOST_BARS = 20
 _EXACT = 2**53
 _NUMBERS = ("integer", "float")

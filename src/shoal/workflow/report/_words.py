@@ -77,31 +77,6 @@ def step_in_words(method: str, parameters: Mapping[str, Any]) -> str:
         return f"{summary} ({', '.join(given)})." if given else f"{summary}."
 
 
-def chunks_in_words(facts: Mapping[str, Any]) -> str:
-    """How a large table was masked in chunks, and what that cost; empty if it was not."""
-    if "chunks" not in facts:
-        return ""
-    if facts.get("drawn"):
-        return f"{facts['chunks']:,} chunks of randomly drawn records, each masked separately."
-    cost = ""
-    if facts.get("extra_loss"):
-        cost = f". On a sample, this lost {100 * facts['extra_loss']:.1f} % more than one chunk"
-    return f"{facts['chunks']:,} chunks of similar records, each masked separately{cost}."
-
-
-def suppressed_in_words(facts: Mapping[str, Any]) -> str:
-    """What happened to suppressed records; empty if there are none."""
-    if facts.get("suppressed_records") == "removed":
-        return "Records whose crowd stayed too small are not in the release."
-    if facts.get("suppressed_records") != "kept":
-        return ""
-    secrets = facts.get("their_sensitive_values")
-    return (
-        "Records whose crowd stayed too small are in the release with * in every generalized "
-        f"column, and their sensitive values were {secrets}. Together they form one crowd."
-    )
-
-
 def _shown(parameters: Mapping[str, Any]) -> dict[str, str]:
     """Parameters as text; columns are listed elsewhere."""
     return {
