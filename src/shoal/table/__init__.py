@@ -75,7 +75,7 @@ from shoal.table.storage._formats import DELIMITER_OF, DELIMITERS, ENCODINGS, FO
 from shoal.table.storage._formulas import Formulas
 from shoal.table.storage._read import read
 from shoal.table.storage._reading import Manner, ReadOptions
-from shoal.table.storage._size import available_memory, check_file_size
+from shoal.table.storage._size import available_memory, check_file_size, return_freed_memory
 from shoal.table.storage._text import source_digest
 from shoal.table.storage._types import recorded_kind
 from shoal.table.storage.inference._missing import MixedColumn, mixed_columns, other_texts
@@ -173,6 +173,7 @@ __all__ = [
     "released_column",
     "released_text",
     "renamed",
+    "return_freed_memory",
     "role_word",
     "scale_name",
     "shared_codes",

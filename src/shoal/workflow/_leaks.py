@@ -113,9 +113,7 @@ class Swapping:
         if self.widths:
             name = min(self.widths, key=lambda column: self.widths[column])
             sentences.append(
-                " f"
-                "the groups show the range of a sensitive value: at the median they "
-                "span "
+                "the groups show the range of a sensitive value: at the median they span "
                 f"{self.widths[name]:.2g} standard deviations of '{name}', the narrowest column"
             )
         sentences += [f"what the swap does not cover: {leak.sentence()}" for leak in self.leaks]

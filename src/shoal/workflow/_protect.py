@@ -21,7 +21,7 @@ from shoal.errors import (
 from shoal.masking import Progress, Secrets, ShiftDates, hashed_names, in_order_of
 from shoal.models import PrivacyModel
 from shoal.randomness import SecretStream
-from shoal.table import Roles, Table
+from shoal.table import Roles, Table, return_freed_memory
 from shoal.workflow._assess import assess_release, check_assessable
 from shoal.workflow._leaks import Swapping, refutes
 from shoal.workflow._plan import Plan, StepRecord, in_released_domain, pseudonymized_by, shifted_by
@@ -116,6 +116,7 @@ def protect(table: Table, plan: Plan, *, progress: Progress | None = None) -> Re
     if masked.has_persons and (plan.pseudonyms or named or plan.keep_order):
         warn_if_histories_stand_out(masked, claims)
     masked = masked.scrubbed()
+    return_freed_memory()  # of the search, whose work needs the most
     before = assess_release(table, table, progress)  # the values without any masking
     after = assess_release(masked, table, progress)
     _refuse_if_links_refute(claims, after.swapping)

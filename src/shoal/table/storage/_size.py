@@ -5,6 +5,8 @@ A reader that asks for more memory than is available ends the process without an
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import functools
 import os
 import struct
@@ -67,6 +69,12 @@ def _refuse_beyond_memory(path: Path, needed: int) -> None:
 def available_memory() -> int:
     """Bytes that this process can still allocate, as far as the system reports."""
     return max(0, min(_free_in_system(), _free_in_group(), _free_in_process()))
+
+
+def return_freed_memory() -> None:
+    """Give freed arrays back to the system; glibc keeps those of less than 32 MB for later."""
+    with contextlib.suppress(AttributeError, OSError, TypeError):  # another C library
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def _free_in_system() -> int:

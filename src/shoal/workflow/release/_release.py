@@ -29,6 +29,7 @@ from shoal.table import (
     Table,
     check_standards,
     records_as_parquet,
+    return_freed_memory,
     role_word,
     source_digest,
 )
@@ -167,12 +168,14 @@ class Release(Helpful):
         tell = progress or (lambda label, share: None)
         with complete_or_absent(target, replace=force, private=private) as folder:
             tell("Writing the data", 0.0)
+            return_freed_memory()  # of the original
             _write_public(self, folder / "public", format, formulas, tell, dialect)
             tell("Writing the private half", 0.6)
             _write_private(
                 self, folder / "private", source, _digest(folder / "public/release.json")
             )
             tell("Verifying the files", 0.8)
+            return_freed_memory()
             verify(folder).raise_if_failed()
         return target
 

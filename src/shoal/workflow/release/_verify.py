@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import InputError, quoted
-from shoal.table import DELIMITER_OF, ReleasedFile, Roles, Table
+from shoal.table import DELIMITER_OF, ReleasedFile, Roles, Table, return_freed_memory
 from shoal.workflow._leaks import swapping_of
 from shoal.workflow._plan import pseudonymized_by
 from shoal.workflow._plan_parts import public_texts
@@ -146,6 +146,7 @@ def check_release(
     if file is not None and unchanged:
         masked = checks.read("columns and rows", lambda: read_masked(file, facts))
         if masked is not None:
+            return_freed_memory()  # of the fields as they were read
             _check_data(facts, masked, file, audit, original, checks)
     return Verification(tuple(checks))
 
