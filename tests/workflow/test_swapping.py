@@ -55,6 +55,7 @@ class TestWhatProtects:
         assert found.linkage.interval[0] <= 0.2 <= found.linkage.interval[1]
         assert found.linkage.baseline == pytest.approx(0.2)
         assert 0 < found.widths["wage"] < 0.1
+        assert any(one.startswith("the groups show") for one in found.sentences)
 
     def test_what_is_no_swap_or_does_not_protect(self):
         original = table()
