@@ -25,7 +25,7 @@ def candidate_in_force(studio: Studio) -> Candidate | None:
     for job in studio.jobs.all("compare"):
         if job.state in ("done", "refused") and same_plan(studio, job.plan):
             found = Candidate.of(job)
-            if found.found is None or same_table(studio, found.found):
+            if not found.found or same_table(studio, found.found):
                 return found
     return None
 
@@ -36,7 +36,7 @@ def _mark(studio: Studio) -> Mark:
         return Mark("open", "being measured")
     found = candidate_in_force(studio)
     if found is not None:
-        good = found.holds and bool(found.found and found.found["claims"])
+        good = found.holds and bool(found.found["claims"])
         return Mark("done" if good else "attention", found.verdict)
     if jobs:
         return Mark("attention", "the plan has changed since it was compared")
@@ -47,7 +47,7 @@ def _show(studio: Studio, request: Request) -> Response:
     jobs, given = studio.jobs.all("compare"), request.query_params
     chosen = _chosen(studio, given.getlist("with"), jobs)
     candidates = [Candidate.of(job, letter) for job, letter in zip(chosen, LETTERS, strict=False)]
-    measured = [one for one in candidates if one.found is not None]
+    measured = [one for one in candidates if one.found]
     named = given.get("show") == "values"
     columns = _candidates.payable_columns(candidates)
     by, loss = given.get("by") or next(iter(columns), ""), given.get("loss") or "detail"
@@ -76,7 +76,7 @@ def _show(studio: Studio, request: Request) -> Response:
         "in_force": candidate_in_force(studio),
         "versions": _plans(studio),
         "now": [one.letter for one in candidates if same_plan(studio, one.job.plan)],
-        "stale": [one.letter for one in measured if not same_table(studio, one.found or {})],
+        "stale": [one.letter for one in measured if not same_table(studio, one.found)],
     }
     return show(request, "compare.html.j2", ROOM, **facts)
 

@@ -28,7 +28,6 @@ from shoal.app.studio.ladder._store import Held, Shelf
 from shoal.errors import InputError, ShoalError
 from shoal.table.hierarchy._rule import UNITS
 
-_MOST_FILES: Final = 200
 #: How many seconds a page makes ladders before it is shown; the rest follows when it asks again.
 _PATIENCE: Final = 0.6
 
@@ -234,13 +233,13 @@ def _linker(
 
 
 def _files(studio: Studio) -> list[tuple[str, str]]:
-    """The files that may be hierarchies, below the folders that may be read."""
-    found: list[Path] = []
-    for root in studio.dataset.roots:
-        for folder in (root, root / "hierarchies"):
-            found += [path for path in sorted(folder.glob("*.csv")) if path.is_file()]
+    """The files that may be hierarchies."""
     source = studio.dataset.source
-    return [(str(path), path.name) for path in dict.fromkeys(found) if path != source][:_MOST_FILES]
+
+    def fits(path: Path) -> bool:
+        return path.suffix == ".csv" and path != source
+
+    return studio.dataset.files(fits, "hierarchies")
 
 
 ROOM = Room(

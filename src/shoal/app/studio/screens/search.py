@@ -16,6 +16,7 @@ from starlette.responses import Response
 from shoal.app.studio._dataset import PATIENCE
 from shoal.app.studio._jobs import Job
 from shoal.app.studio._pages import Form, Mark, Room, Studio, action, page, show
+from shoal.app.studio._tasks import TRIED
 from shoal.app.studio.planning import _edits as edits
 from shoal.app.studio.planning._beginnings import hierarchies_in_plan
 from shoal.app.studio.planning._fields import number_in
@@ -27,7 +28,6 @@ from shoal.app.studio.planning._levels import (
     view_of,
 )
 from shoal.app.studio.screens.plan import place_of
-from shoal.app.studio.tasks.tune import TRIED
 from shoal.errors import InputError, MissingExtra, ShoalError
 from shoal.parameters import Constraint, Integer, Real
 from shoal.study.figures import front_of
@@ -122,16 +122,13 @@ def _use_levels(studio: Studio, form: Form, request: Request) -> str:
             f"At these levels {node.suppressed:,} records are in crowds that fail, more than may "
             "be suppressed. Choose a cell that is allowed, or raise the limit."
         )
-
-    def edit(plan: Any, settings: Any) -> None:
+    with studio.project.changing("levels chosen") as (plan, _):
         now = edits.steps_in(plan.unwrap())
         if ask.at is None or ask.at >= len(now) or now[ask.at].get("method") != "generalize":
             edits.add_step(plan, step)
-            return
-        edits.remove_step(plan, ask.at)
-        edits.add_step(plan, step, ask.at)
-
-    studio.project.change("levels chosen", edit)
+        else:
+            edits.remove_step(plan, ask.at)
+            edits.add_step(plan, step, ask.at)
     return "/plan"
 
 
@@ -258,14 +255,13 @@ def _use_plan(studio: Studio, form: Form, request: Request) -> str:
     limit, target = job.options.get("max_risk"), job.options.get("target")
     held = limit is not None and one["risk"] is not None and one["risk"] <= limit
 
-    def edit(plan: Any, settings: Any) -> None:
+    what = f"plan taken from the search: {one['plan']}"
+    with studio.project.changing(what) as (plan, _):
         edits.replace_all(plan, steps)
         if held:
             edits.set_requirement(plan, "max_linkage_rate", 0, limit)
         if target and "roles" in plan and "target" not in plan["roles"]:
             plan["roles"]["target"] = target
-
-    studio.project.change(f"plan taken from the search: {one['plan']}", edit)
     return "/plan"
 
 
