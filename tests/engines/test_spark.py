@@ -23,6 +23,7 @@ from shoal.engines import _measures
 from shoal.engines._engine import HIDDEN, ROW, Rows
 from shoal.engines._protect import LargeRelease, protect_on
 from shoal.engines.steps._functions import Noise, Redrawn
+from shoal.engines.steps._values import _ranges
 from shoal.errors import InputError, ReadError, ReleaseError, RequirementNotMet
 from shoal.workflow import EngineSettings, protect
 
@@ -106,7 +107,7 @@ SUPPRESS = sh.Plan([sh.Suppress(min_class_size=5)], require=[sh.KAnonymity(5)], 
 
 def test_noise_and_categories_are_drawn_alike_in_any_number_of_tasks(spark, session, table):
     rows = spark.source(str(table))
-    ranges = spark.ranges(rows, ["sex"], "amount").cast({"sex": pl.String()})
+    ranges = _ranges(rows, ["sex"], "amount")
     amounts = {"amount": (ranges, 0.0, 50000.0)}
     noise = Noise("1f" * 32, "add_noise", 2.0, ("sex",), amounts, {"amount": pl.Float64()})
     drawn = Redrawn("2e" * 32, "pram", 0.5, {"sex": (pl.Series(["f", "m"]), np.array([1, 2]))})

@@ -107,6 +107,13 @@ class DuckDb(Engine):
             self.database.execute(f"CREATE VIEW {name} AS {text}")
         return name
 
+    def _stored(self, text: str) -> str:
+        """A name for the stored result; what does not fit into memory is spilled, encrypted."""
+        name = self._fresh()
+        with _in_words():
+            self.database.execute(f"CREATE TABLE {name} AS {text}")
+        return name
+
     def _fresh(self) -> str:
         return f"shoal_{next(self._names)}"
 
@@ -144,9 +151,7 @@ class DuckDb(Engine):
         """The result of a grouping, fetched only if it fits into memory."""
         import pyarrow
 
-        name = self._fresh()
-        with _in_words():
-            self.database.execute(f"CREATE TABLE {name} AS {text}")
+        name = self._stored(text)
         refuse_too_many(int(self.query(f"SELECT count(*) AS n FROM {name}")["n"][0]), columns)
         found = self.query(f"SELECT * FROM {name}").rechunk()
         self.database.execute(f"DROP TABLE {name}")
@@ -215,12 +220,8 @@ class DuckDb(Engine):
     def _rows_of(self, given: Any) -> Rows:
         """The rows of a relation or a lazy frame, stored once with their keys."""
         self._lazy = isinstance(given, pl.LazyFrame)
-        name = self._fresh()
         with _in_words(), self.offered(_reader_of(given)) as offered:
-            self._fill(
-                name,
-                self.database.sql(f"SELECT row_number() OVER () - 1 AS {ROW}, * FROM {offered}"),
-            )
+            name = self._stored(f"SELECT row_number() OVER () - 1 AS {ROW}, * FROM {offered}")
         return self._described(name)
 
     def _rows_of_path(self, path: Path) -> Rows:
@@ -257,26 +258,17 @@ class DuckDb(Engine):
 
     def _rows_of_text(self, path: Path) -> Rows:
         """Text files, with the same types as when they are read in memory."""
-        raw = self._fresh()
         text = text_files(path, self._private)
         options = (
             f"all_varchar = true, header = true, delim = '{text.delimiter}', quote = '\"', "
             "escape = '\"', strict_mode = true, null_padding = false, "
             f"nullstr = [{listed(text.missing)}]"
         )
-        with _in_words():
-            self._fill(
-                raw,
-                self.database.sql(
-                    f"SELECT row_number() OVER () - 1 AS {ROW}, * "
-                    f"FROM read_csv([{listed(map(str, text.files))}], {options})"
-                ),
-            )
+        raw = self._stored(
+            f"SELECT row_number() OVER () - 1 AS {ROW}, * "
+            f"FROM read_csv([{listed(map(str, text.files))}], {options})"
+        )
         return self._described(self.view(typed_texts(self, raw, text.columns)))
-
-    def _fill(self, name: str, relation: Any) -> None:
-        """Store rows; what does not fit into memory is spilled, encrypted."""
-        relation.create(name)
 
     def _described(self, name: str) -> Rows:
         """The rows under a name, with one form of each value: −0.0 is 0.0, and NaN is missing."""
@@ -337,7 +329,7 @@ class DuckDb(Engine):
         return Rows(self, "", schema, hidden, before=rows, function=function)
 
     def _kept_table(self, frames: Iterator[pl.DataFrame], kinds: Mapping[str, pl.DataType]) -> str:
-        """Store frames as a table; what does not fit into memory is spilled, encrypted."""
+        """A name for the stored rows of frames."""
         import pyarrow
 
         schema = pl.DataFrame(schema=dict(kinds)).to_arrow().schema
@@ -351,16 +343,14 @@ class DuckDb(Engine):
                 raised.append(error)
                 raise
 
-        name = self._fresh()
         reader = pyarrow.RecordBatchReader.from_batches(schema, batches())
         try:
             with _in_words(), self.offered(reader) as offered:
-                self.database.execute(f"CREATE TABLE {name} AS SELECT * FROM {offered}")
+                return self._stored(f"SELECT * FROM {offered}")
         except Exception:
             if raised:
                 raise raised[0] from None
             raise
-        return name
 
     def chunked(
         self,

@@ -387,15 +387,6 @@ class Engine(ABC):
         """The rows in a form that SQL can query, with at least these columns."""
         return rows
 
-    def ranges(self, rows: Rows, by: Sequence[str], column: str) -> pl.DataFrame:
-        """The lowest and the highest value of a column among rows with equal ``by``."""
-        rows = self.settled(rows, [*by, column])
-        names, value = rows._listed(by), self.quote(column)
-        group, head = (f" GROUP BY {names}", f"{names}, ") if by else ("", "")
-        return self.query(
-            f"SELECT {head}min({value}) AS low, max({value}) AS high FROM {rows.name}{group}"
-        )
-
     def sample(self, rows: Rows, number: int, order: SecretStream, total: int) -> pl.DataFrame:
         """About ``number`` rows, those with the smallest keyed hashes, with their keys."""
         from shoal.engines.steps._functions import Below

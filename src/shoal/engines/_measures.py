@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -115,6 +115,7 @@ class Comparison:
     after: Table
     #: The rows that a sample was drawn from, if no later step changed their classes.
     population: Rows | None = None
+    _columns: dict[str, tuple[Table, Table | None]] = field(default_factory=dict)
 
     # -- claims and assessments
 
@@ -268,10 +269,6 @@ class Comparison:
         return Measurement(
             "certainty", float(shares.max()), per_record=shares, details={"mean": mean}
         )
-
-    @cached_property
-    def _columns(self) -> dict[str, tuple[Table, Table | None]]:
-        return {}
 
     def column(self, name: str) -> tuple[Table, Table | None]:
         """A column before and after, each value with its count; may raise TooManyCombinations."""

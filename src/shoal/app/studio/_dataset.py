@@ -11,7 +11,7 @@ import stat
 import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, TimeoutError
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
@@ -52,6 +52,7 @@ class Loaded:
     #: The meanings of the columns according to the file.
     labels: Mapping[str, str]
     key: tuple[Any, ...]
+    _tables: dict[Roles, Table] = field(default_factory=dict, repr=False)
 
     @property
     def manner(self) -> Manner:
@@ -80,10 +81,6 @@ class Loaded:
     def counts(self) -> Counts:
         """The counts that pages show."""
         return Counts(self.table)
-
-    @cached_property
-    def _tables(self) -> dict[Roles, Table]:
-        return {}
 
 
 class Dataset:

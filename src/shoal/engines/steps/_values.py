@@ -110,8 +110,7 @@ def by_noise(step: AddNoise, course: Course) -> None:
         if kind != "float":
             skipped[name] = f"{kind}, not float"
             continue
-        numbers = {"low": pl.Float64(), "high": pl.Float64()}
-        found = rows.engine.ranges(rows, by, name).cast(pl.Schema({**rows.kinds(by), **numbers}))
+        found = _ranges(rows, by, name)
         low, high = found["low"].min(), found["high"].max()
         if low is None or low == high:
             skipped[name] = "all values are equal" if low is not None else "no value present"
@@ -126,6 +125,17 @@ def by_noise(step: AddNoise, course: Course) -> None:
         function = Noise(stream.key_hex, step.method, step.epsilon, by, ranges, kinds)
         course.rows = rows.mapped(function, {**rows.schema, **kinds}, whole_parts=True)
     _record_draws(step, course, stream, list(ranges), skipped)
+
+
+def _ranges(rows: Rows, by: Sequence[str], column: str) -> pl.DataFrame:
+    """The lowest and the highest value of a column among rows with equal ``by``."""
+    kinds = {**rows.kinds(by), "low": pl.Float64(), "high": pl.Float64()}
+    rows, quote = rows.engine.settled(rows, [*by, column]), rows.engine.quote
+    value, names = quote(column), list(map(quote, by))
+    shown = ", ".join([*names, f"min({value}) AS low", f"max({value}) AS high"])
+    group = f" GROUP BY {', '.join(names)}" if by else ""
+    found = rows.engine.query(f"SELECT {shown} FROM {rows.name}{group}")
+    return found.cast(pl.Schema(kinds))
 
 
 def by_redrawing(step: Pram, course: Course) -> None:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import urlencode
 
 from starlette.requests import Request
 from starlette.responses import Response
 
 from shoal.app.studio._jobs import Job
-from shoal.app.studio._pages import Form, Mark, Room, Studio, action, page, show
+from shoal.app.studio._pages import Form, Mark, Room, Studio, action, address, page, show
 from shoal.app.studio._project import Version
 from shoal.app.studio.releasing import _candidates
 from shoal.app.studio.releasing._candidates import LETTERS, LOSSES, Candidate
@@ -53,12 +52,11 @@ def _show(studio: Studio, request: Request) -> Response:
     by, loss = given.get("by") or next(iter(columns), ""), given.get("loss") or "detail"
     if columns and (by not in columns or loss not in LOSSES):
         raise InputError("The loss cannot be split by this column. Choose one from the list.")
-    picked = [("with", job.id) for job in chosen] if given.getlist("with") else []
+    picked = [job.id for job in chosen] if given.getlist("with") else []
 
-    def address(**changed: str) -> str:
+    def here(**changed: str) -> str:
         fields = {"show": "values" if named else "", "by": by, "loss": loss} | changed
-        query = [*picked, *((name, value) for name, value in fields.items() if value)]
-        return f"/compare?{urlencode(query)}"
+        return address("/compare", **{"with": picked}, **fields)
 
     facts: dict[str, Any] = {
         "candidates": candidates,
@@ -70,8 +68,8 @@ def _show(studio: Studio, request: Request) -> Response:
         "payers": _candidates.payers(candidates, by, loss, named=named) if columns else None,
         "losses": LOSSES,
         "named": named,
-        "picked": picked,
-        "address": address,
+        "picked": [("with", id) for id in picked],
+        "address": here,
         "jobs": jobs,
         "in_force": candidate_in_force(studio),
         "versions": _plans(studio),

@@ -7,12 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import urlencode
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from shoal.app.studio._pages import Mark, Room, Studio, page, show
+from shoal.app.studio._pages import Mark, Room, Studio, address, page, show
 from shoal.app.studio.ladder._actions import (
     ACTIONS,
     LISTED,
@@ -225,11 +224,7 @@ def _linker(
     now |= {"under": None if under is None else f"{under[0]}.{under[1]}"}
     now |= {"show": "values" if shown else None, "page": None}
 
-    def link(**changed: Any) -> str:
-        wanted = {key: value for key, value in (now | changed).items() if value is not None}
-        return f"/hierarchies/column?{urlencode(wanted)}"
-
-    return link
+    return lambda **changed: address("/hierarchies/column", **now | changed)
 
 
 def _files(studio: Studio) -> list[tuple[str, str]]:

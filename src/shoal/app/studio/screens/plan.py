@@ -169,9 +169,8 @@ def _begin(studio: Studio, form: Form) -> None:
 
 
 def _add_step(studio: Studio, form: Form) -> None:
-    place = place_of(studio)
-    known = {method.name: method for method in methods_for(place.table)}
-    method = known.get(form.one("method"))
+    place, name = place_of(studio), form.one("method")
+    method = next((one for one in methods_for(place.table) if one.name == name), None)
     if method is None:
         raise InputError("There is no such method. Choose one from the list.")
     if method.unfit is not None:

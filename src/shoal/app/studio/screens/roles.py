@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
-from urllib.parse import urlencode
 
 import tomlkit
 from starlette.datastructures import QueryParams
@@ -14,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from shoal.app.studio._dataset import Loaded
-from shoal.app.studio._pages import Form, Mark, Room, Studio, action, page, set_in, show
+from shoal.app.studio._pages import Form, Mark, Room, Studio, action, address, page, set_in, show
 from shoal.app.studio.exposure._counts import Spark
 from shoal.app.studio.planning._levels import count_ahead
 from shoal.app.studio.screens.plan import place_of
@@ -82,8 +81,7 @@ class View:
         """The address of such a page."""
         given = {"q": self.text, "only": "open" if self.undecided else "", "page": self.page}
         given |= {"keep": self.keep, **other}
-        named = {name: value for name, value in given.items() if value not in ("", 1)}
-        return f"/roles?{urlencode(named)}" if named else "/roles"
+        return address("/roles", **given | ({"page": None} if given["page"] == 1 else {}))
 
     def shows(self, number: int, name: str, role: str) -> bool:
         """Whether the filter matches a column; one that was just decided stays visible."""
