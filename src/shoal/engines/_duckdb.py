@@ -305,7 +305,7 @@ class DuckDb(Engine):
             return
         text = f"SELECT {', '.join(map(self.quote, names))} FROM {rows.name}"
         frames = (frame.cast(rows.kinds(names[1:])) for frame in self._batches(text))
-        yield from _grouped(frames, pl.col(ROW) // PART)
+        yield from _group_by_group(frames, pl.col(ROW) // PART)
 
     def _batches(self, text: str) -> Iterator[pl.DataFrame]:
         """The result of a query, some rows at a time."""
@@ -366,7 +366,7 @@ class DuckDb(Engine):
         count = int(self.query(f"SELECT count(DISTINCT {chunk}) AS n FROM {cut}")["n"][0])
         ordered = f"SELECT * FROM {cut} ORDER BY {chunk}, {ROW}"
         frames = (frame.cast(pl.Schema(kinds)) for frame in self._batches(ordered))
-        made = self._watched(map(function, _grouped(frames, pl.col(chunk))), count)
+        made = self._watched(map(function, _group_by_group(frames, pl.col(chunk))), count)
         found = self._kept_table(made, {ROW: pl.Int64(), **schema, **hidden})
         self.database.execute(f"DROP TABLE {cut}")
         view = self._fresh()  # in the order of the keys again, as parts need them
@@ -453,7 +453,7 @@ def is_duckdb_file(source: Any) -> bool:
     return text.startswith("duckdb://") or text.endswith((".duckdb", ".ddb"))
 
 
-def _grouped(frames: Iterator[pl.DataFrame], number: pl.Expr) -> Iterator[pl.DataFrame]:
+def _group_by_group(frames: Iterator[pl.DataFrame], number: pl.Expr) -> Iterator[pl.DataFrame]:
     """The rows of frames group by group; the rows of a group are adjacent and have one number."""
     group = HIDDEN + "group"
     held: pl.DataFrame | None = None

@@ -27,6 +27,7 @@ from tomlkit import TOMLDocument
 from tomlkit.exceptions import ParseError
 
 from shoal.errors import InputError, PlanError, ShoalError
+from shoal.masking import Masker
 from shoal.table import ReadOptions
 from shoal.workflow import Plan
 from shoal.workflow.release._folder import complete_files
@@ -255,6 +256,11 @@ class Project:
             return Plan.from_toml(text, folder=self.folder)
         except RecursionError:
             raise PlanError("The text is nested too deeply for a plan.") from None
+
+    def step(self, raw: Mapping[str, Any]) -> Masker:
+        """A step as a plan writes it; files that it names are read only if that is allowed."""
+        self.check_files(raw)
+        return Plan.from_dict({"steps": [dict(raw)]}, folder=self.folder).steps[0]
 
     def check_files(self, raw: Any) -> None:
         """Refuse a part of a plan that names a file that may not be read."""

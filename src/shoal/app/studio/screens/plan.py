@@ -33,7 +33,6 @@ from shoal.app.studio.planning._requirements import (
 from shoal.errors import InputError, PlanError, ShoalError
 from shoal.masking import discover_maskers
 from shoal.table import Roles
-from shoal.workflow import Plan
 from shoal.workflow.report._words import step_title
 
 
@@ -117,9 +116,7 @@ def _card(number: int, raw: Mapping[str, Any], place: Place, studio: Studio) -> 
     columns: list[str] = []
     problem, note = None, ""
     try:
-        studio.project.check_files(raw)
-        step = Plan.from_dict({"steps": [dict(raw)]}, folder=studio.project.folder).steps[0]
-        columns, note = touched_by(step, place.table)
+        columns, note = touched_by(studio.project.step(raw), place.table)
     except ShoalError as cause:
         problem = str(cause)
     if cls is None:
@@ -203,8 +200,7 @@ def _change_step(studio: Studio, form: Form) -> None:
             raise PlanError("This step has no method that Shoal knows. Remove it.")
         given = edits.parameters_in(raw, cls)
         values = values_of(cls, form, given, place)
-        studio.project.check_files(values)
-        Plan.from_dict({"steps": [{"method": cls.method, **values}]}, folder=studio.project.folder)
+        studio.project.step({"method": cls.method, **values})  # raises if it is wrong
         edits.change_step(plan, number, values)
 
 

@@ -99,7 +99,7 @@ def _address(space: Any, view: Any, ask: Any) -> Any:
 def _start(studio: Studio, form: Form, request: Request) -> str:
     place = place_of(studio)
     ask = ask_of(studio, place, {"k": form.one("k", ""), "limit": form.one("limit", "")})
-    ask.made(studio.project.folder)
+    ask.made(studio.project)
     seconds = _number(form, "seconds", Real(above=0)) or 60.0
     studio.start("search", "Best levels", step=ask.step, digest=ask.digest, seconds=seconds)
     return address("/search", k=ask.k, limit=ask.limit)
@@ -114,7 +114,7 @@ def _use_levels(studio: Studio, form: Form, request: Request) -> str:
     given = {**place.made, **ask.step.get("hierarchies", {})}
     found = hierarchies_in_plan(place.table, names, studio.project, given)
     step = {**ask.step, "levels": levels, "hierarchies": found}
-    made = replace(ask, step=step).made(studio.project.folder)
+    made = replace(ask, step=step).made(studio.project)
     node = made.space(place.table).at(levels)
     if not node.allowed:
         raise InputError(
