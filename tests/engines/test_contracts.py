@@ -20,7 +20,7 @@ import pytest
 import shoal as sh
 from shoal.engines import assess
 from shoal.engines._engine import ROW
-from shoal.engines.steps import Course, _chunked, _way, check_steps
+from shoal.engines.steps import Course, _chunked, _way, check_steps, name_identifiers
 from shoal.errors import InputError, RequirementNotMet, RolesError, ShoalError
 from shoal.masking import Masker
 from shoal.randomness import SecretStream
@@ -488,7 +488,8 @@ def test_pseudonyms_are_hashes_under_a_key(engine: EngineKind) -> None:
         found = []
         for key in ("2a", "2b"):
             course = Course(rows, roles, len(frame))
-            assert course.name_persons(SecretStream.from_key_hex(key * 32)) == "person"
+            public = name_identifiers(course, SecretStream.from_key_hex(key * 32))
+            assert public.unit_columns == ("person",)
             found.append(running.collected(course.rows).sort(ROW)["person"])
     text = b'{"patient":"7","p.q":"x"}'
     known = "P" + hashlib.blake2b(text, digest_size=10, key=bytes.fromhex("2a" * 32)).hexdigest()

@@ -23,6 +23,7 @@ from shoal.engines import _measures
 from shoal.engines._engine import HIDDEN, ROW, Rows
 from shoal.engines._protect import LargeRelease, protect_on
 from shoal.engines.steps._functions import Noise, Redrawn
+from shoal.engines.steps._values import _ranges
 from shoal.errors import InputError, ReadError, ReleaseError, RequirementNotMet
 from shoal.workflow import EngineSettings, protect
 
@@ -106,7 +107,7 @@ SUPPRESS = sh.Plan([sh.Suppress(min_class_size=5)], require=[sh.KAnonymity(5)], 
 
 def test_noise_and_categories_are_drawn_alike_in_any_number_of_tasks(spark, session, table):
     rows = spark.source(str(table))
-    ranges = spark.ranges(rows, ["sex"], "amount").cast({"sex": pl.String()})
+    ranges = _ranges(rows, ["sex"], "amount")
     amounts = {"amount": (ranges, 0.0, 50000.0)}
     noise = Noise("1f" * 32, "add_noise", 2.0, ("sex",), amounts, {"amount": pl.Float64()})
     drawn = Redrawn("2e" * 32, "pram", 0.5, {"sex": (pl.Series(["f", "m"]), np.array([1, 2]))})
@@ -114,8 +115,8 @@ def test_noise_and_categories_are_drawn_alike_in_any_number_of_tasks(spark, sess
     for tasks in ("4", "1"):
         session.conf.set("spark.sql.shuffle.partitions", tasks)
         session.conf.set("spark.sql.files.maxPartitionBytes", "4k" if tasks == "4" else "64m")
-        made = spark.mapped(rows, noise, rows.schema, whole_parts=True)
-        made = spark.mapped(made, drawn, rows.schema, whole_parts=True)
+        made = rows.mapped(noise, whole_parts=True)
+        made = made.mapped(drawn, whole_parts=True)
         found.append(spark.collected(made).sort(ROW))
     session.conf.set("spark.sql.shuffle.partitions", "4")
     assert found[0].equals(found[1])
@@ -175,7 +176,7 @@ def test_a_lost_executor_changes_nothing(session, table, tmp_path, monkeypatch):
 
     class Interrupted(Spark):
         def write(self, rows: Rows, *others: Any) -> None:
-            stalled = self.mapped(rows, Stalled(tmp_path), rows.schema, hidden=rows.hidden)
+            stalled = rows.mapped(Stalled(tmp_path))
             super().write(stalled, *others)
 
     def kill() -> None:
@@ -260,7 +261,7 @@ def test_ctrl_c_cancels_the_jobs(spark, session, table, tmp_path):
     thread = threading.Thread(target=interrupt)
     thread.start()
     with pytest.raises(KeyboardInterrupt):
-        spark.collected(spark.mapped(rows, Waiting(tmp_path), rows.schema))
+        spark.collected(rows.mapped(Waiting(tmp_path)))
     thread.join()
     for _ in range(200):
         if not session.sparkContext.statusTracker().getActiveJobsIds():
@@ -317,7 +318,7 @@ def test_every_type_goes_to_the_executors_and_back(spark, session):
     rows_schema = dict(rows.schema)
     before = spark.collected(rows).sort(ROW)
     for whole in (False, True):
-        made = spark.mapped(rows, changed, kinds, whole_parts=whole)
+        made = rows.mapped(changed, kinds, whole_parts=whole)
         again = spark.collected(made).sort(ROW)
         assert again.schema == {ROW: pl.Int64(), **kinds}
         assert again.cast(before.schema).equals(before)
@@ -336,11 +337,11 @@ def test_what_fails_in_a_task_says_nothing_of_the_data(spark, table):
         raise OSError(errno.ENOSPC, "No space left")
 
     with pytest.raises(RequirementNotMet, match=r"^The source changed\.$"):
-        spark.collected(spark.mapped(rows, ours, rows.schema))
+        spark.collected(rows.mapped(ours))
     with pytest.raises(ReleaseError, match="disk"):
-        spark.collected(spark.mapped(rows, full, rows.schema))
+        spark.collected(rows.mapped(full))
     with pytest.raises(InputError) as caught:
-        spark.collected(spark.mapped(rows, another, rows.schema, whole_parts=True))
+        spark.collected(rows.mapped(another, whole_parts=True))
     assert str(caught.value) == "A Spark task failed (InvalidOperationError). Nothing was written."
     assert caught.value.__cause__ is None
 

@@ -234,9 +234,7 @@ def assess_source(
     with _workshop(settings, None) as folder, _started(engine, settings, folder, source) as running:
         rows = running.source(source)
         roles = roles_of(rows.columns)
-        absent = [name for _, name in roles.items() if name not in rows.columns]
-        if absent:
-            raise RolesError(f"The source has no column {quoted(absent)}, which the roles name.")
+        rows.check_roles(roles)
         names = [*roles.quasi_identifiers, *roles.sensitive, *roles.unit_columns]
         own, weight = roles_on(roles, names), roles.weight
         found = assess_release(rows.tally(names, own, released=False, weight=weight), None)

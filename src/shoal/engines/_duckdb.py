@@ -13,7 +13,6 @@ import itertools
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,15 +31,13 @@ from shoal.engines._engine import (
     refuse_too_many,
 )
 from shoal.engines._files import (
-    LONG,
-    PATTERNS,
-    TextColumn,
     check_parquet,
     is_text,
     listed,
     parquet_files,
     partition_kinds,
     text_files,
+    typed_texts,
 )
 from shoal.engines._parts import ROWS_OF_A_PART, Shards, write_frame
 from shoal.errors import InputError, MissingExtra, ReadError
@@ -79,6 +76,9 @@ class DuckDb(Engine):
         self._set("threads", str(os.cpu_count() or 1))
         self.database.execute("SET preserve_insertion_order = true")
         self.database.execute("SET enable_progress_bar = false")
+        # as Spark calls them
+        self.database.execute("CREATE MACRO regexp_like(t, pattern) AS regexp_matches(t, pattern)")
+        self.database.execute("CREATE TYPE TIMESTAMP_NTZ AS TIMESTAMP")
 
     def _set(self, name: str, value: str) -> None:
         self.database.execute(f"SET {name} = '{value.replace(chr(39), chr(39) * 2)}'")
@@ -101,17 +101,29 @@ class DuckDb(Engine):
         assert isinstance(found, pl.DataFrame)
         return found
 
-    def quote(self, name: str) -> str:
-        return _quoted(name)
-
     def view(self, text: str) -> str:
         name = self._fresh()
         with _in_words():
             self.database.execute(f"CREATE VIEW {name} AS {text}")
         return name
 
+    def _stored(self, text: str) -> str:
+        """A name for the stored result; what does not fit into memory is spilled, encrypted."""
+        name = self._fresh()
+        with _in_words():
+            self.database.execute(f"CREATE TABLE {name} AS {text}")
+        return name
+
     def _fresh(self) -> str:
         return f"shoal_{next(self._names)}"
+
+    @contextlib.contextmanager
+    def offered(self, frame: Any) -> Iterator[str]:
+        """A name in SQL for a frame, or for what reads Arrow batches."""
+        name = self._fresh()
+        self.database.register(name, frame.to_arrow() if isinstance(frame, pl.DataFrame) else frame)
+        yield name
+        self.database.unregister(name)
 
     def counted(self, rows: Rows, columns: Sequence[str]) -> pl.DataFrame:
         """Count by codes if a text column has few values, which takes less memory."""
@@ -139,9 +151,7 @@ class DuckDb(Engine):
         """The result of a grouping, fetched only if it fits into memory."""
         import pyarrow
 
-        name = self._fresh()
-        with _in_words():
-            self.database.execute(f"CREATE TABLE {name} AS {text}")
+        name = self._stored(text)
         refuse_too_many(int(self.query(f"SELECT count(*) AS n FROM {name}")["n"][0]), columns)
         found = self.query(f"SELECT * FROM {name}").rechunk()
         self.database.execute(f"DROP TABLE {name}")
@@ -158,10 +168,9 @@ class DuckDb(Engine):
 
     def _numbering(self, values: pl.Series) -> str:
         """A new SQL type whose values are texts stored as codes."""
-        kind, offered = self._fresh(), self._fresh()
-        self.database.register(offered, values.alias("value").to_frame().to_arrow())
-        self.database.execute(f"CREATE TYPE {kind} AS ENUM (SELECT value FROM {offered})")
-        self.database.unregister(offered)
+        kind = self._fresh()
+        with self.offered(values.alias("value").to_frame()) as offered:
+            self.database.execute(f"CREATE TYPE {kind} AS ENUM (SELECT value FROM {offered})")
         return kind
 
     def _summed(self, rows: Rows, columns: Sequence[str]) -> pl.DataFrame:
@@ -193,7 +202,7 @@ class DuckDb(Engine):
         frames = list(self._frames(rows))
         if frames:
             return pl.concat(frames)
-        return pl.DataFrame(schema={ROW: pl.Int64(), **rows.schema, **rows.hidden})
+        return pl.DataFrame(schema=rows.all_kinds)
 
     # -- rows
 
@@ -211,14 +220,8 @@ class DuckDb(Engine):
     def _rows_of(self, given: Any) -> Rows:
         """The rows of a relation or a lazy frame, stored once with their keys."""
         self._lazy = isinstance(given, pl.LazyFrame)
-        name, offered = self._fresh(), self._fresh()
-        with _in_words():
-            self.database.register(offered, _reader_of(given))
-            self._fill(
-                name,
-                self.database.sql(f"SELECT row_number() OVER () - 1 AS {ROW}, * FROM {offered}"),
-            )
-            self.database.unregister(offered)
+        with _in_words(), self.offered(_reader_of(given)) as offered:
+            name = self._stored(f"SELECT row_number() OVER () - 1 AS {ROW}, * FROM {offered}")
         return self._described(name)
 
     def _rows_of_path(self, path: Path) -> Rows:
@@ -238,83 +241,40 @@ class DuckDb(Engine):
 
     def read(self, files: Sequence[Path], base: Path | None = None) -> Rows:
         """Parquet files; the key of a row is the number of its file and its place in it."""
-        listed = ", ".join("'" + str(f).replace("'", "''") + "'" for f in files)
         check_parquet(files)
         keys, without = _partitions(files, base) if base is not None and base.is_dir() else ({}, "")
         options = f"union_by_name = {len(files) > 1}, hive_partitioning = {bool(keys)}".lower()
         if keys:
-            typed = ", ".join(f"{_quoted(name)}: {kind}" for name, kind in keys.items())
+            typed = ", ".join(f"{self.quote(name)}: {kind}" for name, kind in keys.items())
             options += f", hive_types = {{{typed}}}"
         import pyarrow.parquet as pq
 
-        name = self._fresh()
-        with _in_words():
-            check_names(pq.read_schema(files[0]).names)
-            self.database.execute(
-                f"CREATE VIEW {name} AS "
-                f"SELECT ((file_index << 40) + file_row_number)::BIGINT AS {ROW}, *{without} "
-                f"FROM read_parquet([{listed}], {options})"
-            )
+        check_names(pq.read_schema(files[0]).names)
+        name = self.view(
+            f"SELECT ((file_index << 40) + file_row_number)::BIGINT AS {ROW}, *{without} "
+            f"FROM read_parquet([{listed(map(str, files))}], {options})"
+        )
         return self._described(name)
 
     def _rows_of_text(self, path: Path) -> Rows:
         """Text files, with the same types as when they are read in memory."""
-        name, raw = self._fresh(), self._fresh()
         text = text_files(path, self._private)
         options = (
             f"all_varchar = true, header = true, delim = '{text.delimiter}', quote = '\"', "
             "escape = '\"', strict_mode = true, null_padding = false, "
             f"nullstr = [{listed(text.missing)}]"
         )
-        with _in_words():
-            self._fill(
-                raw,
-                self.database.sql(
-                    f"SELECT row_number() OVER () - 1 AS {ROW}, * "
-                    f"FROM read_csv([{listed([str(f) for f in text.files])}], {options})"
-                ),
-            )
-            shown = [
-                f"{self._cast(column, column.kind(partial(self._misfits, raw, column)))} AS "
-                f"{self.quote(column.name)}"
-                for column in text.columns
-            ]
-            self.database.execute(
-                f"CREATE VIEW {name} AS SELECT {', '.join([ROW, *shown])} FROM {raw}"
-            )
-        return self._described(name)
-
-    def _cast(self, column: TextColumn, kind: str | None) -> str:
-        return (
-            self.quote(column.name)
-            if kind is None
-            else f"TRY_CAST({self._number(column)} AS {kind})"
+        raw = self._stored(
+            f"SELECT row_number() OVER () - 1 AS {ROW}, * "
+            f"FROM read_csv([{listed(map(str, text.files))}], {options})"
         )
-
-    def _number(self, column: TextColumn) -> str:
-        text = f"trim({self.quote(column.name)})"
-        return f"replace({text}, ',', '.')" if column.comma else text
-
-    def _misfits(self, raw: str, column: TextColumn, kind: str) -> int:
-        """The number of texts that do not fit a type."""
-        text, number = self.quote(column.name), self._number(column)
-        long = f" OR regexp_matches({number}, '{LONG}')" if kind == "DOUBLE" else ""
-        found = self.query(
-            f"SELECT count(*) AS n FROM {raw} WHERE {text} IS NOT NULL AND "
-            f"(NOT regexp_matches({number}, '{PATTERNS[kind]}'){long} "
-            f"OR TRY_CAST({number} AS {kind}) IS NULL)"
-        )
-        return int(found["n"][0])
-
-    def _fill(self, name: str, relation: Any) -> None:
-        """Store rows; what does not fit into memory is spilled, encrypted."""
-        relation.create(name)
+        return self._described(self.view(typed_texts(self, raw, text.columns)))
 
     def _described(self, name: str) -> Rows:
         """The rows under a name, with one form of each value: −0.0 is 0.0, and NaN is missing."""
         sample = self.query(f"SELECT * FROM {name} LIMIT 0")
         check_names([n for n in sample.columns if n != ROW])
-        shown, schema, plain = [ROW], {}, True
+        shown, schema = [ROW], {}
         for column, kind in sample.drop(ROW).schema.items():
             quoted = self.quote(column)
             if kind.is_nested() or kind == pl.Binary or kind == pl.Object:
@@ -323,42 +283,29 @@ class DuckDb(Engine):
                     "dates and times."
                 )
             if kind.is_float():
-                plain = False
                 shown.append(
                     f"CASE WHEN isnan({quoted}) THEN NULL ELSE {quoted} + 0.0 END AS {quoted}"
                 )
             elif isinstance(kind, (pl.Categorical, pl.Enum)):
-                plain, kind = False, pl.String()
+                kind = pl.String()
                 shown.append(f"CAST({quoted} AS VARCHAR) AS {quoted}")
             else:
                 shown.append(quoted)
             schema[column] = kind
-        if plain:
-            return Rows(self, name, schema)
-        view = self._fresh()
-        self.database.execute(f"CREATE VIEW {view} AS SELECT {', '.join(shown)} FROM {name}")
-        return Rows(self, view, schema)
+        return Rows(self, self.view(f"SELECT {', '.join(shown)} FROM {name}"), schema)
 
     def _frames(self, rows: Rows) -> Iterator[pl.DataFrame]:
         """The rows as frames, each with whole parts, in the order of their keys."""
-        names = [ROW, *rows.schema, *rows.hidden]
+        names = list(rows.all_kinds)
         if rows.before is not None and rows.function is not None:
             for frame in self._frames(rows.before):
                 made = rows.function(frame)
                 if made.height:
                     yield made.select(names)
             return
-        held: pl.DataFrame | None = None
-        for frame in self._batches(f"SELECT {self._listed(names)} FROM {rows.name}"):
-            frame = frame.cast(rows.kinds(names[1:]))
-            whole = frame if held is None else pl.concat([held, frame])
-            number = whole[ROW] // PART
-            done = number != number[-1]
-            if done.any():
-                yield from _parts(whole.filter(done))
-            held = whole.filter(~done)
-        if held is not None:
-            yield from _parts(held)
+        text = f"SELECT {', '.join(map(self.quote, names))} FROM {rows.name}"
+        frames = (frame.cast(rows.kinds(names[1:])) for frame in self._batches(text))
+        yield from _group_by_group(frames, pl.col(ROW) // PART)
 
     def _batches(self, text: str) -> Iterator[pl.DataFrame]:
         """The result of a query, some rows at a time."""
@@ -370,23 +317,19 @@ class DuckDb(Engine):
                 if frame.height:
                     yield frame
 
-    def _listed(self, names: Sequence[str]) -> str:
-        return ", ".join(map(self.quote, names))
-
     def mapped(
         self,
         rows: Rows,
         function: Function,
-        schema: Mapping[str, pl.DataType],
-        *,
-        hidden: Mapping[str, pl.DataType] | None = None,
-        whole_parts: bool = False,
+        schema: dict[str, pl.DataType],
+        hidden: dict[str, pl.DataType],
+        whole_parts: bool,
     ) -> Rows:
-        """The function is applied when the rows are needed."""
-        return Rows(self, "", dict(schema), dict(hidden or {}), before=rows, function=function)
+        """The function is applied when the rows are needed; it always gets whole parts."""
+        return Rows(self, "", schema, hidden, before=rows, function=function)
 
     def _kept_table(self, frames: Iterator[pl.DataFrame], kinds: Mapping[str, pl.DataType]) -> str:
-        """Store frames as a table; what does not fit into memory is spilled, encrypted."""
+        """A name for the stored rows of frames."""
         import pyarrow
 
         schema = pl.DataFrame(schema=dict(kinds)).to_arrow().schema
@@ -400,18 +343,14 @@ class DuckDb(Engine):
                 raised.append(error)
                 raise
 
-        name, offered = self._fresh(), self._fresh()
         reader = pyarrow.RecordBatchReader.from_batches(schema, batches())
         try:
-            with _in_words():
-                self.database.register(offered, reader)
-                self.database.execute(f"CREATE TABLE {name} AS SELECT * FROM {offered}")
+            with _in_words(), self.offered(reader) as offered:
+                return self._stored(f"SELECT * FROM {offered}")
         except Exception:
             if raised:
                 raise raised[0] from None
             raise
-        self.database.unregister(offered)
-        return name
 
     def chunked(
         self,
@@ -422,10 +361,12 @@ class DuckDb(Engine):
         hidden: Mapping[str, pl.DataType],
     ) -> Rows:
         chunk = HIDDEN + "chunk"
-        kinds = {ROW: pl.Int64(), **rows.schema, **rows.hidden, chunk: pl.Int64()}
+        kinds = {**rows.all_kinds, chunk: pl.Int64()}
         cut = self._kept_table(map(chunk_of, self._frames(rows)), kinds)
         count = int(self.query(f"SELECT count(DISTINCT {chunk}) AS n FROM {cut}")["n"][0])
-        made = self._watched(map(function, self._chunks(cut, chunk, kinds)), count)
+        ordered = f"SELECT * FROM {cut} ORDER BY {chunk}, {ROW}"
+        frames = (frame.cast(pl.Schema(kinds)) for frame in self._batches(ordered))
+        made = self._watched(map(function, _group_by_group(frames, pl.col(chunk))), count)
         found = self._kept_table(made, {ROW: pl.Int64(), **schema, **hidden})
         self.database.execute(f"DROP TABLE {cut}")
         view = self._fresh()  # in the order of the keys again, as parts need them
@@ -437,34 +378,6 @@ class DuckDb(Engine):
         for number, frame in enumerate(frames):
             self.done((number + 1) / count)
             yield frame
-
-    def _chunks(
-        self, table: str, chunk: str, kinds: Mapping[str, pl.DataType]
-    ) -> Iterator[pl.DataFrame]:
-        held: pl.DataFrame | None = None
-        ordered = f"SELECT * FROM {table} ORDER BY {self.quote(chunk)}, {ROW}"
-        for frame in self._batches(ordered):
-            frame = frame.cast(pl.Schema(kinds))
-            held = frame if held is None else pl.concat([held, frame])
-            done = held[chunk] != held[chunk][-1]
-            if done.any():
-                yield from held.filter(done).partition_by(chunk, maintain_order=True)
-                held = held.filter(~done)
-        if held is not None:
-            yield held
-
-    def picked(self, rows: Rows, among: pl.DataFrame) -> pl.DataFrame:
-        offered = self._fresh()
-        self.database.register(offered, among.to_arrow())
-        equal = " AND ".join(
-            f"a.{name} IS NOT DISTINCT FROM b.{name}" for name in map(self.quote, among.columns)
-        )
-        listed = ", ".join(f"a.{self.quote(name)}" for name in (ROW, *rows.schema))
-        found = self.query(
-            f"SELECT {listed} FROM {rows.name} AS a SEMI JOIN {offered} AS b ON {equal}"
-        )
-        self.database.unregister(offered)
-        return found.cast(rows.kinds(rows.columns))
 
     # -- a release
 
@@ -482,8 +395,7 @@ class DuckDb(Engine):
     def given_back(self, files: Sequence[Path]) -> Any:
         if self._lazy:
             return pl.scan_parquet([str(file) for file in files], glob=False)
-        listed = ", ".join("'" + str(f).replace("'", "''") + "'" for f in files)
-        return self._duckdb.sql(f"SELECT * FROM read_parquet([{listed}])")
+        return self._duckdb.sql(f"SELECT * FROM read_parquet([{listed(map(str, files))}])")
 
     def close(self) -> None:
         self.database.close()
@@ -520,10 +432,6 @@ class DatabaseTable:
             database.close()
 
 
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
 def _partitions(files: Sequence[Path], base: Path) -> tuple[dict[str, str], str]:
     """The columns that folders below a source name, and those above it to leave out."""
     inside = {part for file in files for part in file.relative_to(base).parts[:-1]}
@@ -535,7 +443,7 @@ def _partitions(files: Sequence[Path], base: Path) -> tuple[dict[str, str], str]
             "A folder above the source is named like a column ('column=value'), so DuckDB would "
             "put that value into every row. Rename the folder."
         )
-    without = ", ".join(map(_quoted, sorted(others)))
+    without = ", ".join(map(DuckDb.quote, sorted(others)))
     return keys, f" EXCLUDE ({without})" if keys and others else ""
 
 
@@ -545,15 +453,19 @@ def is_duckdb_file(source: Any) -> bool:
     return text.startswith("duckdb://") or text.endswith((".duckdb", ".ddb"))
 
 
-def _parts(frame: pl.DataFrame) -> Iterator[pl.DataFrame]:
-    """The rows part by part."""
-    number = frame[ROW] // PART
-    if number[0] == number[-1]:
-        yield frame
-        return
-    marked = frame.with_columns(number.alias(HIDDEN + "part"))
-    for part in marked.partition_by(HIDDEN + "part", maintain_order=True):
-        yield part.drop(HIDDEN + "part")
+def _group_by_group(frames: Iterator[pl.DataFrame], number: pl.Expr) -> Iterator[pl.DataFrame]:
+    """The rows of frames group by group; the rows of a group are adjacent and have one number."""
+    group = HIDDEN + "group"
+    held: pl.DataFrame | None = None
+    for frame in frames:
+        numbered = frame.with_columns(number.alias(group))
+        held = numbered if held is None else pl.concat([held, numbered])
+        done = held[group] != held[group][-1]
+        if done.any():
+            yield from held.filter(done).partition_by(group, maintain_order=True, include_key=False)
+            held = held.filter(~done)
+    if held is not None:
+        yield held.drop(group)
 
 
 def _reader_of(given: Any) -> Any:

@@ -20,7 +20,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import polars as pl
 
-from shoal.errors import InputError, ReleaseError, quoted
+from shoal.errors import InputError, ReleaseError, RolesError, quoted
 from shoal.kernels.arrays import Integers
 from shoal.randomness import SecretStream
 from shoal.table import Codes, Column, Roles, Table
@@ -89,7 +89,7 @@ class Rows:
         rows of each combination; if the combinations include the person, it is the person's.
         """
         if not released and roles.unit_columns:
-            refuse_unowned(self._gaps(roles.unit_columns), self.count())
+            refuse_unowned(self.gaps(roles.unit_columns), self.count())
         if not released and weight is not None:
             refuse_weights(weight, self.schema[weight], lambda: self._bad_weights(weight))
         counted = self.engine.counted(self, columns)
@@ -104,13 +104,19 @@ class Rows:
         table = Table.of_columns(cells).with_roles(roles, released=released)
         return table.tallied(counted[_TIMES].to_numpy())
 
-    def _gaps(self, columns: Sequence[str]) -> dict[str, int]:
+    def check_roles(self, roles: Roles) -> None:
+        """Raise RolesError if the roles name a column that the rows do not have."""
+        absent = [name for _, name in roles.items() if name not in self.columns]
+        if absent:
+            raise RolesError(f"The source has no column {quoted(absent)}, which the roles name.")
+
+    def gaps(self, columns: Sequence[str]) -> dict[str, int]:
         """How many values of each column are missing."""
-        asked = (
+        asked = [
             f"count(*) - count({self.engine.quote(name)}) AS n{place}"
             for place, name in enumerate(columns)
-        )
-        found = self.engine.query(f"SELECT {', '.join(asked)} FROM {self.name}")
+        ]
+        found = self.engine.query(f"SELECT {', '.join(['count(*)', *asked])} FROM {self.name}")
         return {name: int(found[f"n{place}"][0]) for place, name in enumerate(columns)}
 
     def _bad_weights(self, name: str) -> int:
@@ -121,6 +127,11 @@ class Rows:
             f"OR {value} = CAST('Infinity' AS DOUBLE)"
         )
         return int(found["n"][0])
+
+    def some(self, total: int, number: int = 200_000) -> pl.DataFrame:
+        """About ``number`` of all ``total`` rows, to look at; others each time."""
+        look = SecretStream.from_state(None).derive("look")
+        return self.engine.sample(self, number, look, total)
 
     def sooner(self, columns: Sequence[str]) -> Rows:
         """The same rows before functions that neither change these columns nor drop rows."""
@@ -149,6 +160,11 @@ class Rows:
         )
         return found["n"].to_numpy(), found["classes"].to_numpy()
 
+    @property
+    def all_kinds(self) -> dict[str, pl.DataType]:
+        """The types of all columns, with the key first."""
+        return {ROW: pl.Int64(), **self.schema, **self.hidden}
+
     def kinds(self, columns: Sequence[str]) -> pl.Schema:
         """The types of some columns, released or hidden."""
         known = {**self.hidden, **self.schema}
@@ -163,6 +179,19 @@ class Rows:
         """The rows without some columns."""
         kept = {name: kind for name, kind in self.schema.items() if name not in columns}
         return replace(self, schema=kept)
+
+    def mapped(
+        self,
+        function: Function,
+        schema: Mapping[str, pl.DataType] | None = None,
+        hidden: Mapping[str, pl.DataType] | None = None,
+        *,
+        whole_parts: bool = False,
+    ) -> Rows:
+        """The rows that a function returns for these; by default they have the same columns."""
+        shown = dict(self.schema if schema is None else schema)
+        beside = dict(self.hidden if hidden is None else hidden)
+        return self.engine.mapped(self, function, shown, beside, whole_parts)
 
     def _listed(self, columns: Sequence[str]) -> str:
         return ", ".join(self.engine.quote(name) for name in columns)
@@ -202,6 +231,8 @@ class Engine(ABC):
     """A database or cluster that processes rows that do not fit into memory."""
 
     name: ClassVar[str]
+    #: What stands around names in SQL.
+    sign: ClassVar[str] = '"'
     #: Called with the share of the current work that is done, if the engine knows it.
     progress: Callable[[float], None] | None = None
 
@@ -218,9 +249,10 @@ class Engine(ABC):
     def view(self, text: str) -> str:
         """A name for the result of an SQL query, which runs when it is needed."""
 
-    @abstractmethod
-    def quote(self, name: str) -> str:
+    @classmethod
+    def quote(cls, name: str) -> str:
         """The name of a column, quoted for SQL."""
+        return cls.sign + name.replace(cls.sign, 2 * cls.sign) + cls.sign
 
     @abstractmethod
     def source(self, given: Any) -> Rows:
@@ -231,12 +263,11 @@ class Engine(ABC):
         self,
         rows: Rows,
         function: Function,
-        schema: Mapping[str, pl.DataType],
-        *,
-        hidden: Mapping[str, pl.DataType] | None = None,
-        whole_parts: bool = False,
+        schema: dict[str, pl.DataType],
+        hidden: dict[str, pl.DataType],
+        whole_parts: bool,
     ) -> Rows:
-        """The rows that a function returns for these rows."""
+        """The rows that a function returns, when they are needed; see ``Rows.mapped``."""
 
     @abstractmethod
     def chunked(
@@ -266,8 +297,8 @@ class Engine(ABC):
         """Files of a release in the type of the input: a relation, a frame of a cluster, a path."""
 
     @abstractmethod
-    def picked(self, rows: Rows, among: pl.DataFrame) -> pl.DataFrame:
-        """A frame of the rows whose values occur in a small frame, such as one of keys."""
+    def offered(self, frame: pl.DataFrame) -> contextlib.AbstractContextManager[str]:
+        """A name in SQL for a small frame, for the time of the block."""
 
     @abstractmethod
     def close(self) -> None:
@@ -292,6 +323,20 @@ class Engine(ABC):
             f"FROM {rows.name} GROUP BY {names}"
         )
         return found.cast(rows.kinds(columns))
+
+    def picked(self, rows: Rows, among: pl.DataFrame) -> pl.DataFrame:
+        """A frame of the rows whose values occur in a small frame, such as one of keys."""
+        keys = {name: f"k{place}" for place, name in enumerate(among.columns)}
+        equal = " AND ".join(
+            f"a.{self.quote(name)} IS NOT DISTINCT FROM b.{key}" for name, key in keys.items()
+        )
+        shown = ", ".join(f"a.{self.quote(name)}" for name in (ROW, *rows.columns))
+        with self.offered(among.rename(keys)) as asked:
+            found = self.query(
+                f"SELECT /*+ BROADCAST(b) */ {shown} FROM {rows.name} AS a "
+                f"SEMI JOIN {asked} AS b ON {equal}"
+            )
+        return found.cast(rows.kinds(rows.columns))
 
     def joined(self, rows: Rows, others: Rows, columns: Sequence[str]) -> Rows:
         """The rows with some columns of other rows that have the same keys."""
@@ -342,15 +387,6 @@ class Engine(ABC):
         """The rows in a form that SQL can query, with at least these columns."""
         return rows
 
-    def ranges(self, rows: Rows, by: Sequence[str], column: str) -> pl.DataFrame:
-        """The lowest and the highest value of a column among rows with equal ``by``."""
-        rows = self.settled(rows, [*by, column])
-        names, value = rows._listed(by), self.quote(column)
-        group, head = (f" GROUP BY {names}", f"{names}, ") if by else ("", "")
-        return self.query(
-            f"SELECT {head}min({value}) AS low, max({value}) AS high FROM {rows.name}{group}"
-        )
-
     def sample(self, rows: Rows, number: int, order: SecretStream, total: int) -> pl.DataFrame:
         """About ``number`` rows, those with the smallest keyed hashes, with their keys."""
         from shoal.engines.steps._functions import Below
@@ -361,16 +397,15 @@ class Engine(ABC):
     def drawn(self, rows: Rows, chosen: Function) -> pl.DataFrame:
         """The few rows that a function of keys keeps, with their keys."""
         if rows.before is not None or rows.hidden:
-            return self.collected(self.mapped(rows, chosen, rows.schema, hidden=rows.hidden))
-        bare = replace(rows, schema={})
-        keys = self.collected(self.mapped(bare, chosen, {}))
+            return self.collected(rows.mapped(chosen))
+        keys = self.collected(replace(rows, schema={}).mapped(chosen))
         return self.picked(rows, keys.select(ROW))
 
     def collected(self, rows: Rows) -> pl.DataFrame:
         """Few rows as a frame, with their keys."""
-        names = [*rows.schema, *rows.hidden]
-        listed = ", ".join([ROW, *(self.quote(name) for name in names)])
-        return self.query(f"SELECT {listed} FROM {rows.name}").cast(rows.kinds(names))
+        shown = ", ".join(map(self.quote, rows.all_kinds))
+        found = self.query(f"SELECT {shown} FROM {rows.name}")
+        return found.cast(rows.kinds([*rows.schema, *rows.hidden]))
 
     def __enter__(self) -> Self:
         return self

@@ -15,14 +15,18 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import unquote
 
+from shoal.engines._engine import ROW
 from shoal.errors import ReadError, quoted
 from shoal.table import ReadOptions, read
 from shoal.table.storage._records import detected_delimiter, title_lines
 from shoal.table.storage._text import Text
 from shoal.table.storage.inference._missing import DEFAULT_MISSING
+
+if TYPE_CHECKING:
+    from shoal.engines._engine import Engine
 
 #: What Hive writes for a missing value, and the canonical form of a number.
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
@@ -32,26 +36,26 @@ _FIRST = 20_000
 _HEAD = 1 << 16
 _DIGITS = "(0|[1-9][0-9]*)"
 #: Each SQL type, with the pattern of its texts.
-PATTERNS = {
+_PATTERNS = {
     "BIGINT": f"^ *-?{_DIGITS} *$",
     "DOUBLE": f"^ *-?({_DIGITS}([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]+)? *$",
     "BOOLEAN": "^ *([tT][rR][uU][eE]|[fF][aA][lL][sS][eE]) *$",
     "DATE": "^ *[0-9]{4}-[0-9]{2}-[0-9]{2} *$",
-    "TIMESTAMP": "^ *[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}"
+    "TIMESTAMP_NTZ": "^ *[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}"
     "(:[0-9]{2}([.][0-9]{1,6})?)?Z? *$",
     # numbers with marks between thousands, and dates that are not in ISO form
     "STRING": "^ *(-?(0|[1-9][0-9]{0,2}([., ][0-9]{3})+|[1-9][0-9]*)([.,][0-9]+)?"
     "|[0-9]{1,2}[./-][0-9]{1,2}[./-][0-9]{4}.*) *$",
 }
 #: An integer among numbers that a float would change.
-LONG = "^ *-?[0-9]{16,} *$"
+_LONG = "^ *-?[0-9]{16,} *$"
 _LADDERS = {
     "integer": ("BIGINT", "DOUBLE"),
     "float": ("DOUBLE",),
     "boolean": ("BOOLEAN",),
-    "date": ("DATE", "TIMESTAMP"),
-    "datetime": ("TIMESTAMP",),
-    "empty": tuple(kind for kind in PATTERNS if kind != "STRING"),
+    "date": ("DATE", "TIMESTAMP_NTZ"),
+    "datetime": ("TIMESTAMP_NTZ",),
+    "empty": tuple(kind for kind in _PATTERNS if kind != "STRING"),
 }
 #: Read options that an engine does not support; encodings and delimiters are compared.
 _BY_MEMORY = (
@@ -83,6 +87,29 @@ class TextFiles:
     delimiter: str
     columns: tuple[TextColumn, ...]
     missing: tuple[str, ...] = DEFAULT_MISSING
+
+
+def typed_texts(engine: Engine, table: str, columns: Iterable[TextColumn]) -> str:
+    """The query for columns of texts, each in the first type that fits all its texts."""
+    typed = (f"{_cast(engine, table, one)} AS {engine.quote(one.name)}" for one in columns)
+    return f"SELECT {', '.join([ROW, *typed])} FROM {table}"
+
+
+def _cast(engine: Engine, table: str, column: TextColumn) -> str:
+    name = engine.quote(column.name)
+    number = f"replace(trim({name}), ',', '.')" if column.comma else f"trim({name})"
+
+    def misfits(kind: str) -> int:
+        long = f" OR regexp_like({number}, '{_LONG}')" if kind == "DOUBLE" else ""
+        found = engine.query(
+            f"SELECT count(*) AS n FROM {table} WHERE {name} IS NOT NULL AND "
+            f"(NOT regexp_like({number}, '{_PATTERNS[kind]}'){long} "
+            f"OR try_cast({number} AS {kind}) IS NULL)"
+        )
+        return int(found["n"][0])
+
+    kind = column.kind(misfits)
+    return name if kind is None else f"try_cast({number} AS {kind})"
 
 
 def is_text(path: Path) -> bool:
@@ -277,6 +304,6 @@ def _opened(path: Path) -> IO[str]:
     return path.open(encoding="utf-8", newline="")
 
 
-def listed(texts: Sequence[str]) -> str:
+def listed(texts: Iterable[str]) -> str:
     """Texts as an SQL list."""
     return ", ".join("'" + text.replace("'", "''") + "'" for text in texts)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,15 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shoal.engines._engine import HIDDEN, ROW, Rows, TooManyCombinations, as_table, roles_on
+from shoal.engines._engine import (
+    HIDDEN,
+    OWNER,
+    ROW,
+    Rows,
+    TooManyCombinations,
+    as_table,
+    roles_on,
+)
 from shoal.engines.steps._functions import Below
 from shoal.errors import DoesNotApply, InputError, ShoalError, quoted
 from shoal.kernels.arrays import Integers
@@ -107,6 +115,7 @@ class Comparison:
     after: Table
     #: The rows that a sample was drawn from, if no later step changed their classes.
     population: Rows | None = None
+    _columns: dict[str, tuple[Table, Table | None]] = field(default_factory=dict)
 
     # -- claims and assessments
 
@@ -261,10 +270,6 @@ class Comparison:
             "certainty", float(shares.max()), per_record=shares, details={"mean": mean}
         )
 
-    @cached_property
-    def _columns(self) -> dict[str, tuple[Table, Table | None]]:
-        return {}
-
     def column(self, name: str) -> tuple[Table, Table | None]:
         """A column before and after, each value with its count; may raise TooManyCombinations."""
         if name not in self._columns:
@@ -281,42 +286,24 @@ class Comparison:
         names = [n for n in names if asked is None or n in asked]
         found: dict[str, Measurement] = {}
         weights: dict[str, int] = {}
-        unheld = []
+        sampled = 0
         for name in names:
             try:
                 before, after = self._pair_of(name)
             except TooManyCombinations:
-                unheld.append(name)
-                continue
+                before, after = self.sample
+                if info.name == "suppressed_cells":
+                    before, after = (_with_only(name, one) for one in self.sample)
+                sampled += 1
             weights[name] = before.records - before.missing_count(name)
             given = {} if info.name == "suppressed_cells" else {"columns": [name]}
             found[name] = info.take(before, after, **given)
-        if unheld:
-            return self._partly_sampled(info, found, weights, unheld)
-        return _together(info, found, weights)
-
-    def _partly_sampled(
-        self,
-        info: MeasureInfo,
-        found: dict[str, Measurement],
-        weights: dict[str, int],
-        unheld: Sequence[str],
-    ) -> Measurement:
-        """Columns with too many values to count are measured on the sample, with a warning."""
-        original, released = self.sample
-        for name in unheld:
-            if info.name == "suppressed_cells":
-                kept = [name]
-                one = original.drop([n for n in original.columns if n not in kept])
-                other = released.drop([n for n in released.columns if n not in kept])
-                found[name] = info.take(one, other)
-            else:
-                found[name] = info.take(original, released, columns=[name])
-            weights[name] = original.records - original.missing_count(name)
         whole = _together(info, found, weights)
+        if not sampled:
+            return whole
         warning = (
-            f"{len(unheld)} of {len(found)} columns have too many values to count, so they were "
-            f"measured on a sample of {original.person_count:,} persons."
+            f"{sampled} of {len(found)} columns have too many values to count, so they were "
+            f"measured on a sample of {self.sample[0].person_count:,} persons."
         )
         return replace(whole, warnings=(*whole.warnings, warning))
 
@@ -540,6 +527,10 @@ def _values(table: Table, name: str, rows: Integers) -> pl.Series:
     return levels.gather(codes.codes[rows].astype(np.int64)).alias(name)
 
 
+def _with_only(name: str, table: Table) -> Table:
+    return table.drop([other for other in table.columns if other != name])
+
+
 def _table(frame: pl.DataFrame, roles: Roles) -> Table:
     """A table whose columns may be empty, as after masking."""
     return Table(frame).with_roles(roles, released=True)
@@ -573,6 +564,15 @@ def tally_of(
         if _needs_combinations(require) or roles.unit_columns:
             raise
     return rows.crowds([name for name in names if name in roles.quasi_identifiers])
+
+
+def tally_with_owners(written: Rows, private: Rows, unit: Sequence[str], roles: Roles) -> Table:
+    """The combinations of written rows, with their owners from the private half."""
+    owners = [OWNER + name for name in unit]
+    names = [n for n in counted_columns(written, roles) if n not in roles.unit_columns]
+    own = roles_on(roles, names).replacing(unit=owners)
+    both = written.engine.joined(written, private, owners)
+    return both.tally([*names, *owners], own, weight=released_weight(written, roles))
 
 
 def _needs_combinations(require: Sequence[Any]) -> bool:

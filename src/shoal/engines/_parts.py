@@ -11,6 +11,7 @@ import math
 import os
 import secrets
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +25,7 @@ from shoal.table import Table
 
 #: The size of a part: about this many rows, and at most about this many bytes of memory.
 ROWS_OF_A_PART, BYTES_OF_A_PART = 500_000, 100 << 20
-_PLACE = HIDDEN + "place"
+PLACE, SHARD = HIDDEN + "place", HIDDEN + "shard"
 #: A shard is written when this many of its bytes wait, or its share of what may wait in all.
 _WAITING, _ALL_WAITING = 4 << 20, 128 << 20
 #: Rows are distributed once there are this many for each shard.
@@ -42,12 +43,28 @@ def part_name(number: int) -> str:
     return f"part-{number:05d}.parquet"
 
 
+@dataclass(frozen=True)
+class Placed:
+    """Add the part of each row and its place there, by the hash of its key."""
+
+    key: str
+    parts: int
+
+    def __call__(self, frame: pl.DataFrame) -> pl.DataFrame:
+        order = SecretStream.from_key_hex(self.key)
+        hashes = order.keyed_hash(frame[ROW].to_numpy(), "row-order").astype(np.uint64)
+        shard = (hashes >> np.uint64(32)) * np.uint64(self.parts) >> np.uint64(32)
+        place = (hashes ^ np.uint64(1 << 63)).view(np.int64)  # signed, in the same order
+        return frame.with_columns(pl.Series(PLACE, place), pl.Series(SHARD, shard.astype(np.int64)))
+
+
 class Shards:
     """Rows in files by their hashes; only this process can read the files."""
 
     def __init__(self, folder: Path, count: int, order: SecretStream) -> None:
         folder.mkdir(mode=0o700)
-        self._folder, self._count, self._order = folder, count, order
+        self._folder, self._count = folder, count
+        self._placed = Placed(order.key_hex, count)
         self._key = secrets.token_bytes(32)
         self._arrived: list[pl.DataFrame] = []
         self._waiting: list[list[pl.DataFrame]] = [[] for _ in range(count)]
@@ -65,13 +82,9 @@ class Shards:
     def _deal(self) -> None:
         if not self._arrived:
             return
-        frame, self._arrived = pl.concat(self._arrived), []
-        hashes = self._order.keyed_hash(frame[ROW].to_numpy(), "row-order").astype(np.uint64)
-        shard = (hashes >> np.uint64(32)) * np.uint64(self._count) >> np.uint64(32)
-        placed = frame.with_columns(pl.Series(_PLACE, hashes), pl.Series(HIDDEN + "shard", shard))
-        for (number,), part in placed.partition_by(
-            HIDDEN + "shard", as_dict=True, include_key=False
-        ).items():
+        placed, self._arrived = self._placed(pl.concat(self._arrived)), []
+        parts = placed.partition_by(SHARD, as_dict=True, include_key=False)
+        for (number,), part in parts.items():
             self._waiting[number].append(part)
             self._bytes[number] += int(part.estimated_size())
             if self._bytes[number] > self._most:
@@ -103,7 +116,7 @@ class Shards:
             self._flush(number)
             frames = list(self._read(self._folder / str(number)))
             if frames:
-                yield pl.concat(frames).sort(_PLACE).drop(_PLACE)
+                yield pl.concat(frames).sort(PLACE).drop(PLACE)
         self._folder.rmdir()
 
     def _read(self, path: Path) -> Iterator[pl.DataFrame]:

@@ -17,15 +17,14 @@ from typing import Any
 
 import polars as pl
 
-from shoal.engines._engine import OWNER, Engine, Rows, TooManyCombinations, roles_on
+from shoal.engines._engine import Engine, Rows, TooManyCombinations
 from shoal.engines._measures import (
     SAMPLED,
     Comparison,
     check_limit,
-    counted_columns,
-    released_weight,
     tally_before,
     tally_of,
+    tally_with_owners,
 )
 from shoal.engines._parts import parts_for
 from shoal.engines._swaps import swap_claim
@@ -37,6 +36,7 @@ from shoal.models import DifferentialPrivacy, PopulationModel, PrivacyModel
 from shoal.notebook import listing, view
 from shoal.randomness import SecretStream
 from shoal.table import OTHER, Roles, Table, role_word
+from shoal.table.columns._frames import kind_of
 from shoal.workflow import Claim, Limit, Plan, Release
 from shoal.workflow._plan import at_step, pseudonymized_by, shifted_by
 from shoal.workflow._protect import (
@@ -160,29 +160,29 @@ def protect_on(
         stage(f"Masking: {step.method}", 0.1 + each * number, 0.1 + each * (number + 1))
         with at_step(number, step.method):
             run_step(step, course)
-    public = name_identifiers(course)
-    refuse_empty(course.total, course.rows.columns, course.records)
-    course.leave_homes()
-    public = public.without(roles.household)
+    refuse_empty(course.total, [*course.rows.columns, *course.to_name], course.records)
     names = SecretStream.from_state(None).derive("pseudonyms")
-    if plan.pseudonyms:
-        public = public.replacing(unit=[course.name_persons(names)])
+    public = name_identifiers(course, names if plan.pseudonyms else None)
+    course.leave_homes()
     stage("Writing the parts", 0.5, 0.8)
     order = SecretStream.from_state(None).derive("row-order")
     engine.write(course.rows, workshop / "parts", order, parts_for(course.total, width))
     files = tuple(sorted((workshop / "parts" / "public").iterdir()))
     stage("Verifying what the plan requires", 0.8, 0.9)
-    written = engine.read(files)
-    after = _written_tally(course, written, workshop, plan)
+    kept = sorted((workshop / "parts" / "private").iterdir())
+    written, private, unit = engine.read(files), engine.read(kept), course.roles.unit_columns
+    if unit:
+        after = tally_with_owners(written, private, unit, course.roles)
+    else:
+        after = tally_of(written, course.roles, plan.require)
     covered = {*written.columns} == {*course.roles.quasi_identifiers}
     after = after.on_course(course.past if covered else OTHER)
-    kept = sorted((workshop / "parts" / "private").iterdir())
     both = Comparison(
         rows,
         roles,
         total,
         written,
-        engine.read(kept),
+        private,
         files,
         kept,
         order,
@@ -235,25 +235,14 @@ def _checked(rows: Rows, plan: Plan) -> tuple[Rows, Roles]:
     """The rows and the roles, if the source fits the plan and the engine supports its steps."""
     roles = check_plan(plan)
     if plan.unlisted is not None or plan.read is not None:
-        table = Table(pl.DataFrame(schema=dict(rows.schema)))
-        kinds = {name: table.kind(name) for name in rows.columns}
-        rows = rows.drop(check_source(kinds, plan, _empty(rows)))
-    absent = [name for _, name in roles.items() if name not in rows.columns]
-    if absent:
-        raise RolesError(f"The source has no column {quoted(absent)}, which the roles name.")
-    empty = Table(pl.DataFrame(schema=dict(rows.schema))).with_roles(roles, released=True)
+        kinds = {name: kind_of(kind) for name, kind in rows.schema.items()}
+        total, gaps = rows.count(), rows.gaps(rows.columns)
+        empty = [name for name, missing in gaps.items() if missing == total]
+        rows = rows.drop(check_source(kinds, plan, empty))
+    rows.check_roles(roles)
     for model in _private_models(plan):
-        model.check(empty)
+        model.check(Table(pl.DataFrame(schema=dict(rows.schema))).with_roles(roles, released=True))
     return rows, roles
-
-
-def _empty(rows: Rows) -> list[str]:
-    """The columns without a value; their type means nothing."""
-    if not rows.columns:
-        return []
-    counts = (f"count({rows.engine.quote(name)}) AS c{at}" for at, name in enumerate(rows.columns))
-    found = rows.engine.query(f"SELECT {', '.join(counts)} FROM {rows.name}").row(0)
-    return [name for name, count in zip(rows.columns, found, strict=True) if not count]
 
 
 def _private_models(plan: Plan) -> list[DifferentialPrivacy]:
@@ -305,34 +294,18 @@ def _check_people(rows: Rows, roles: Roles, total: int) -> float:
 
     Returns the bytes of a row.
     """
-    look = SecretStream.from_state(None).derive("look")
-    some = rows.engine.sample(rows, SAMPLED, look, total)
+    some = rows.some(total, SAMPLED)
     table = Table(some.select(rows.columns)).with_roles(roles, released=True)
     refuse_undeclared(table)
     refuse_unknown_owners(table, rows.repeats, total)
     return some.estimated_size() / max(1, some.height)
 
 
-def _written_tally(course: Course, written: Rows, workshop: Path, plan: Plan) -> Table:
-    """The combinations of the written rows, with their owners from the private half."""
-    unit = list(course.roles.unit_columns)
-    names = [n for n in counted_columns(written, course.roles) if n not in unit]
-    if not unit:
-        return tally_of(written, course.roles, plan.require)
-    private = written.engine.read(sorted((workshop / "parts" / "private").iterdir()))
-    owners = [OWNER + name for name in unit]
-    both = written.engine.joined(written, private, owners)
-    public = roles_on(course.roles, names)
-    weight = released_weight(written, course.roles)
-    return both.tally([*names, *owners], public.replacing(unit=owners), weight=weight)
-
-
 def _claim(requirement: Any, both: Comparison, course: Course) -> Claim:
     if isinstance(requirement, Limit):
         return both.claim(requirement)
     if requirement.bounds_links:
-        records = list(course.records)
-        return swap_claim(requirement, both.private, records, course.roles, both.after)
+        return swap_claim(requirement, both.private, course.records, course.roles, both.after)
     claim = make_claim(course.peopled(requirement), both.after, None, served=course.covered)
     return replace(claim, requirement=requirement)
 

@@ -19,6 +19,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -38,9 +39,6 @@ from shoal.engines._engine import (
     refuse_too_many,
 )
 from shoal.engines._files import (
-    LONG,
-    PATTERNS,
-    TextColumn,
     TextFiles,
     check_parquet,
     is_text,
@@ -48,13 +46,11 @@ from shoal.engines._files import (
     parquet_files,
     partition_kinds,
     text_files,
+    typed_texts,
 )
-from shoal.engines._parts import part_name
+from shoal.engines._parts import PLACE, SHARD, Placed, part_name
 from shoal.engines._spark_tasks import (
-    PLACE,
-    SHARD,
     Chain,
-    Placed,
     Written,
     applying,
     checking,
@@ -68,8 +64,6 @@ from shoal.randomness import SecretStream
 from shoal.workflow import EngineSettings
 
 _CHUNK = HIDDEN + "chunk"
-#: Spark's names of types that have another name in DuckDB.
-_TYPES = {"TIMESTAMP": "TIMESTAMP_NTZ"}
 _FILE = HIDDEN + "file"
 #: Seconds between two looks at what the executors have written.
 _GLANCE = 0.5
@@ -85,6 +79,7 @@ class Spark(Engine):
     """
 
     name = "spark"
+    sign = "`"
 
     def __init__(self, settings: EngineSettings, private: Path, session: Any = None) -> None:
         try:
@@ -164,9 +159,6 @@ class Spark(Engine):
     def query(self, text: str) -> pl.DataFrame:
         with self._working() as session:
             return _fetched(session.sql(text))
-
-    def quote(self, name: str) -> str:
-        return "`" + name.replace("`", "``") + "`"
 
     def view(self, text: str) -> str:
         with self._working() as session:
@@ -263,8 +255,7 @@ class Spark(Engine):
                 for c in text.columns
             ]
             raw = self._numbered(frame.selectExpr(*shown))
-            typed = [f"{self._cast(c, raw)} AS {self.quote(c.name)}" for c in text.columns]
-            return self._described(session.table(raw.name).selectExpr(ROW, *typed))
+            return self._described(session.sql(typed_texts(self, raw.name, text.columns)))
 
     def _check_records(self, text: TextFiles) -> None:
         """Check every text file in a task, since Spark itself accepts unclosed quotes."""
@@ -273,26 +264,6 @@ class Spark(Engine):
         files = self.session.createDataFrame(pyarrow.table({_FILE: [str(f) for f in text.files]}))
         look = checking(text.delimiter, len(text.columns))
         _fetched(files.mapInArrow(look, f"{_TIMES} BIGINT"))
-
-    def _cast(self, column: TextColumn, raw: Rows) -> str:
-        """A column in the first type that fits all its texts."""
-        number = f"trim({self.quote(column.name)})"
-        number = f"replace({number}, ',', '.')" if column.comma else number
-
-        def misfits(kind: str) -> int:
-            long = f" OR {number} RLIKE '{LONG}'" if kind == "DOUBLE" else ""
-            return int(
-                self.query(
-                    f"SELECT count(*) AS n FROM {raw.name} WHERE {self.quote(column.name)} IS NOT "
-                    f"NULL AND (NOT {number} RLIKE '{PATTERNS[kind]}'{long} OR "
-                    f"try_cast({number} AS {_TYPES.get(kind, kind)}) IS NULL)"
-                )["n"][0]
-            )
-
-        kind = column.kind(misfits)
-        if kind is None:
-            return self.quote(column.name)
-        return f"try_cast({number} AS {_TYPES.get(kind, kind)})"
 
     def read(self, files: Sequence[Path]) -> Rows:
         return self._read([_address(Path(file)) for file in files], merged=False)
@@ -364,53 +335,43 @@ class Spark(Engine):
         self,
         rows: Rows,
         function: Function,
-        schema: Mapping[str, pl.DataType],
-        *,
-        hidden: Mapping[str, pl.DataType] | None = None,
-        whole_parts: bool = False,
+        schema: dict[str, pl.DataType],
+        hidden: dict[str, pl.DataType],
+        whole_parts: bool,
     ) -> Rows:
         """The function is applied when the rows are needed, together with those before it."""
-        kinds = {ROW: pl.Int64(), **schema, **(hidden or {})}
-        base, chain = self._chain(rows, function, kinds)
+        made = Rows(self, "", schema, hidden, before=rows, function=function)
         with self._working():
             if whole_parts:
-                base, chain = rows, Chain((), _kinds(rows)).then(function, kinds)
-                number = f"{ROW} div {PART}"
-                made = self._grouped(self._frame(base), number, chain, kinds)
+                frame = self._grouped(rows, f"{ROW} div {PART}", function, made.all_kinds)
+                made = replace(made, before=None, function=None)
             else:
-                made = self._frame(base).mapInArrow(mapping(chain), held_schema(kinds))
-            name = self._named(made)
-        before = (None, None) if whole_parts else (base, chain)
-        return Rows(self, name, dict(schema), dict(hidden or {}), *before)
-
-    def _chain(
-        self, rows: Rows, function: Function, kinds: Mapping[str, pl.DataType]
-    ) -> tuple[Rows, Chain]:
-        """The rows before any function, and the chain of all functions with one more."""
-        if rows.before is None or not isinstance(rows.function, Chain):
-            return rows, Chain((), _kinds(rows)).then(function, kinds)
-        return rows.before, rows.function.with_columns(_kinds(rows)).then(function, kinds)
+                base, chain = Chain.to(made)
+                frame = self._frame(base).mapInArrow(mapping(chain), held_schema(chain.made))
+            return replace(made, name=self._named(frame))
 
     def _frame(self, rows: Rows) -> Any:
         """The rows as a Spark DataFrame; the columns of the table are numbered instead of named.
 
         Functions of batches do not support column names with a dot.
         """
-        ours = [name for name in _kinds(rows) if name.startswith(HIDDEN) and name.isidentifier()]
+        kinds = rows.all_kinds
+        ours = [name for name in kinds if name.startswith(HIDDEN) and name.isidentifier()]
         shown = [
             self.quote(name) if name in ours else f"{self.quote(name)} AS c{place}"
-            for place, name in enumerate(_kinds(rows))
+            for place, name in enumerate(kinds)
         ]
         return self.session.table(rows.name).selectExpr(*shown)
 
     def _grouped(
-        self, frame: Any, number: str, function: Chain, kinds: Mapping[str, pl.DataType]
+        self, rows: Rows, number: str, function: Function, kinds: Mapping[str, pl.DataType]
     ) -> Any:
+        """What a function returns for all rows with one number, for each number."""
         from pyspark.sql import functions
 
-        return frame.groupBy(functions.expr(number)).applyInArrow(
-            applying(function), held_schema(kinds)
-        )
+        chain = Chain(rows.all_kinds, ((function, kinds),))
+        groups = self._frame(rows).groupBy(functions.expr(number))
+        return groups.applyInArrow(applying(chain), held_schema(kinds))
 
     def chunked(
         self,
@@ -421,32 +382,19 @@ class Spark(Engine):
         hidden: Mapping[str, pl.DataType],
     ) -> Rows:
         """Each chunk is masked once and stored, and again only if its executor is lost."""
-        cut = self.mapped(rows, chunk_of, rows.schema, hidden={**rows.hidden, _CHUNK: pl.Int64()})
-        kinds = {ROW: pl.Int64(), **schema, **hidden}
-        chain = Chain((), _kinds(cut)).then(function, kinds)
+        cut = rows.mapped(chunk_of, hidden={**rows.hidden, _CHUNK: pl.Int64()})
+        made = Rows(self, "", schema, hidden)
         with self._working():
-            made = self._grouped(self._frame(cut), _CHUNK, chain, kinds).persist()
-            self._kept.append(made)
-            return Rows(self, self._named(made), dict(schema), dict(hidden))
+            frame = self._grouped(cut, _CHUNK, function, made.all_kinds).persist()
+            self._kept.append(frame)
+            return replace(made, name=self._named(frame))
 
-    def picked(self, rows: Rows, among: pl.DataFrame) -> pl.DataFrame:
-        names = [f"k{place}" for place in range(among.width)]
-        equal = " AND ".join(
-            f"a.{self.quote(name)} <=> b.{key}"
-            for name, key in zip(among.columns, names, strict=True)
-        )
-        listed = ", ".join(f"a.{self.quote(name)}" for name in (ROW, *rows.columns))
-        keys = among.rename(dict(zip(among.columns, names, strict=True)))
-        held = keys.cast(pl.Schema(held_kinds(keys.schema)))
+    @contextlib.contextmanager
+    def offered(self, frame: pl.DataFrame) -> Iterator[str]:
+        held = frame.cast(pl.Schema(held_kinds(frame.schema)))
         with self._working() as session:
-            asked = self._named(session.createDataFrame(held.to_arrow()))
-            found = _fetched(
-                session.sql(
-                    f"SELECT /*+ BROADCAST(b) */ {listed} FROM {rows.name} AS a "
-                    f"LEFT SEMI JOIN {asked} AS b ON {equal}"
-                )
-            )
-        return found.cast(rows.kinds(rows.columns))
+            name = self._named(session.createDataFrame(held.to_arrow()))
+        yield name
 
     # -- a release
 
@@ -455,12 +403,11 @@ class Spark(Engine):
         for half in ("public", "private"):
             (place / half).mkdir(mode=0o700, parents=True)
         hidden = {**rows.hidden, PLACE: pl.Int64(), SHARD: pl.Int64()}
-        placed = self.mapped(rows, Placed(order.key_hex, parts), rows.schema, hidden=hidden)
+        placed = rows.mapped(Placed(order.key_hex, parts), hidden=hidden)
         sizes: dict[str, pl.DataType] = {SHARD: pl.Int64(), _TIMES: pl.Int64()}
         writing = Written(str(place), tuple(rows.schema))
         with self._working(), self._watched(place / "public", parts):
-            chain = Chain((), _kinds(placed)).then(writing, sizes)
-            done = _fetched(self._grouped(self._frame(placed), SHARD, chain, sizes))
+            done = _fetched(self._grouped(placed, SHARD, writing, sizes))
         for attempt in place.glob("attempt-*"):  # of lost tasks
             shutil.rmtree(attempt, ignore_errors=True)
         for number, part in enumerate(done[SHARD].sort().to_list()):
@@ -514,10 +461,6 @@ class Spark(Engine):
             shutil.rmtree(folder, ignore_errors=True)
         self._kept, self._views, self._stages = [], [], []
         self._session, self._started = None, False
-
-
-def _kinds(rows: Rows) -> dict[str, pl.DataType]:
-    return {ROW: pl.Int64(), **rows.schema, **rows.hidden}
 
 
 def _fetched(frame: Any) -> pl.DataFrame:

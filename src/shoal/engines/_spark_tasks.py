@@ -14,22 +14,17 @@ import os
 import re
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 from shoal import errors
-from shoal.engines._engine import _TIMES, HIDDEN, PART, ROW, Function, in_one_sentence
+from shoal.engines._engine import _TIMES, PART, ROW, Function, Rows, in_one_sentence
 from shoal.engines._files import check_records
-from shoal.engines._parts import part_name, write_frame
+from shoal.engines._parts import PLACE, SHARD, part_name, write_frame
 from shoal.errors import InputError, ReadError, ShoalError
-from shoal.randomness import SecretStream
-
-PLACE = HIDDEN + "place"
-SHARD = HIDDEN + "shard"
 
 Kinds = Mapping[str, pl.DataType]
 
@@ -41,46 +36,30 @@ class Chain:
     ``kinds`` are the columns that the first function gets.
     """
 
-    steps: tuple[tuple[Function | None, Kinds], ...]
     kinds: Kinds
+    steps: tuple[tuple[Function, Kinds], ...]
 
-    def then(self, function: Function, kinds: Kinds) -> Chain:
-        """The chain with one more function."""
-        return replace(self, steps=(*self.steps, (function, dict(kinds))))
-
-    def with_columns(self, kinds: Kinds) -> Chain:
-        """The chain that returns only some columns."""
-        return replace(self, steps=(*self.steps, (None, dict(kinds))))
+    @classmethod
+    def to(cls, rows: Rows) -> tuple[Rows, Chain]:
+        """The rows before any function, and all functions that lead from them to some rows."""
+        steps: list[tuple[Function, Kinds]] = []
+        while rows.before is not None and rows.function is not None:
+            steps.insert(0, (rows.function, rows.all_kinds))
+            rows = rows.before
+        return rows, cls(rows.all_kinds, tuple(steps))
 
     @property
     def made(self) -> Kinds:
         """The columns of the result."""
-        return self.steps[-1][1] if self.steps else self.kinds
+        return self.steps[-1][1]
 
     def __call__(self, frame: pl.DataFrame) -> pl.DataFrame:
         frame = frame.cast(pl.Schema(self.kinds))
         for function, kinds in self.steps:
             if frame.height == 0:
                 return pl.DataFrame(schema=dict(self.made))
-            if function is not None:
-                frame = function(frame)
-            frame = frame.select(list(kinds)).cast(pl.Schema(kinds))
+            frame = function(frame).select(list(kinds)).cast(pl.Schema(kinds))
         return frame
-
-
-@dataclass(frozen=True)
-class Placed:
-    """Add the part of each row and its place there, by the hash of its key."""
-
-    key: str
-    parts: int
-
-    def __call__(self, frame: pl.DataFrame) -> pl.DataFrame:
-        order = SecretStream.from_key_hex(self.key)
-        hashes = order.keyed_hash(frame[ROW].to_numpy(), "row-order").astype(np.uint64)
-        shard = (hashes >> np.uint64(32)) * np.uint64(self.parts) >> np.uint64(32)
-        place = (hashes ^ np.uint64(1 << 63)).view(np.int64)  # signed, in the same order
-        return frame.with_columns(pl.Series(PLACE, place), pl.Series(SHARD, shard.astype(np.int64)))
 
 
 @dataclass(frozen=True)

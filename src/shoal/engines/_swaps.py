@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,17 +10,24 @@ import numpy as np
 from shoal.engines._engine import OWNER, Rows
 from shoal.models import PrivacyModel
 from shoal.table import Roles, Table
-from shoal.workflow import Claim
+from shoal.workflow import Claim, StepRecord
+
+#: Steps as a release records them.
+_Steps = Sequence[Mapping[str, Any]]
 
 
 def swap_claim(
-    model: PrivacyModel, private: Rows, steps: Sequence[Any], roles: Roles, after: Table
+    model: PrivacyModel, private: Rows, records: Sequence[StepRecord], roles: Roles, after: Table
 ) -> Claim:
     """The claim that a link is right 1 in k times, by the smallest group or the smallest class.
 
     A swap counts if it covers every quasi-identifier or, for informed intruders, every sensitive
     column, and if it is the last step that touched them.
     """
+    steps = [
+        {"method": one.method, "columns": one.touched, "parameters": one.parameters}
+        for one in records
+    ]
     level = linked_crowd(private, steps, roles, after)
     sentence = (
         f"{model.title} with k = {model.threshold} requires groups of at least {model.threshold} "
@@ -29,7 +36,7 @@ def swap_claim(
     return Claim(model, level, bool(model.accepts(level)), sentence, after.records)
 
 
-def linked_crowd(private: Rows, steps: Sequence[Any], roles: Roles, after: Table) -> int:
+def linked_crowd(private: Rows, steps: _Steps, roles: Roles, after: Table) -> int:
     """The size of the smallest crowd of a record: its class, or its group in a swap."""
     owners = [OWNER + name for name in roles.unit_columns]
     asked = roles.quasi_identifiers, roles.sensitive
@@ -49,21 +56,19 @@ def even_crowd(after: Table) -> int:
 
 
 def swapped_crowd(
-    private: Rows, steps: Sequence[Any], protected: Sequence[str], owners: Sequence[str] = ()
+    private: Rows, steps: _Steps, protected: Sequence[str], owners: Sequence[str] = ()
 ) -> int:
     """The size of the smallest group that exchanged the protected columns; 1 if none did.
 
     If persons have several rows, it is the rows of a group divided by those of any one person.
     """
-    touching = [
-        (number, step) for number, step in enumerate(steps) if set(_touched(step)) & set(protected)
-    ]
-    if not touching or _method(touching[-1][1]) != "swap":
+    touching = [(n, step) for n, step in enumerate(steps) if {*step["columns"]} & {*protected}]
+    if not touching or touching[-1][1]["method"] != "swap":
         return 1
     number, step = touching[-1]
-    blocks = range(len(_touched(step)) if _parameters(step).get("informed") else 1)
+    blocks = range(len(step["columns"]) if step["parameters"].get("informed") else 1)
     kept = all(f"{number}_group_{block}" in private.schema for block in blocks)
-    if not set(protected) <= set(_touched(step)) or not kept:
+    if not {*protected} <= {*step["columns"]} or not kept:
         return 1
     return min(_crowd_of_block(private, f"{number}_", block, owners) for block in blocks)
 
@@ -92,15 +97,3 @@ def _crowd_of_block(private: Rows, first: str, block: int, owners: Sequence[str]
         f"FROM {private.name} GROUP BY {chunk}, {group}, {whose}) GROUP BY {chunk}, {group}"
     )
     return int((shares["n"] // shares["own"]).min())  # type: ignore[arg-type]
-
-
-def _touched(step: Any) -> Sequence[str]:
-    return step["columns"] if isinstance(step, dict) else step.touched
-
-
-def _parameters(step: Any) -> Any:
-    return step["parameters"] if isinstance(step, dict) else step.parameters
-
-
-def _method(step: Any) -> str:
-    return str(step["method"] if isinstance(step, dict) else step.method)

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shoal.engines._engine import OWNER, Engine, Rows, roles_on
-from shoal.engines._measures import Comparison, tally_before
+from shoal.engines._engine import OWNER, Engine, Rows
+from shoal.engines._measures import Comparison, tally_before, tally_of, tally_with_owners
 from shoal.engines._parts import Sizes
 from shoal.engines._release import described_source, digest_of_parts
 from shoal.engines._swaps import linked_crowd
@@ -26,11 +26,11 @@ from shoal.workflow import Assessment, Limit, Verification
 from shoal.workflow._assess import asked_by_name, assess_release
 from shoal.workflow._plan import pseudonymized_by
 from shoal.workflow._require import requirement_from
-from shoal.workflow.release._release_files import Place, digest_of, is_plain, read_json
+from shoal.workflow.release._release_files import Audit, Place, digest_of, is_plain, read_json
 from shoal.workflow.release._release_shape import AUDIT_IN_PARTS, FACTS_IN_PARTS, check_shape
 from shoal.workflow.release._signature import SIGNATURE_FILE
 from shoal.workflow.release._stated_claims import UNOWNED, check_claim, close, finding_of
-from shoal.workflow.release._verification import AUTHENTICITY, CLAIM, Checks, clean
+from shoal.workflow.release._verification import AUTHENTICITY, CLAIM, Checks, Outcome, clean
 from shoal.workflow.release._verify import (
     PLAIN,
     UNCHECKED,
@@ -39,8 +39,6 @@ from shoal.workflow.release._verify import (
     published_texts,
     same_metadata,
 )
-
-Outcome = tuple[bool | None, str]
 
 
 def verify_in_parts(
@@ -71,9 +69,9 @@ def verify_in_parts(
     if place.private is None:
         checks.run(AUTHENTICITY, lambda: (None, UNCHECKED))
     else:
-        audit = checks.read(AUTHENTICITY, lambda: PartsAudit.read(place))
+        audit = checks.read(AUTHENTICITY, lambda: _audit_of(place))
         if audit is not None:
-            checks.run(AUTHENTICITY, lambda: audit.matches(place, facts))
+            checks.run(AUTHENTICITY, lambda: _audit_matches(audit, place, facts))
     checks.run("no other files", lambda: _only_known(place, facts, audit))
     if whole:
         _check_data(place, facts, audit, engine, checks, source)
@@ -92,7 +90,7 @@ def assess_in_parts(
     _check_plain(place)
     facts = _facts(place)
     written, roles = _rows(place, facts, engine), _roles(facts)
-    audit = None if place.private is None else PartsAudit.read(place)
+    audit = None if place.private is None else _audit_of(place)
     tally = _tally(place, facts, written, roles, audit)
     if source is None:
         return replace(assess_release(tally, None), columns=len(written.columns))
@@ -107,7 +105,7 @@ def assess_in_parts(
 def _comparison(
     place: Place,
     facts: Mapping[str, Any],
-    audit: PartsAudit,
+    audit: Audit,
     written: Rows,
     tally: Table,
     source: Any,
@@ -135,45 +133,37 @@ def _comparison(
     )
 
 
-class PartsAudit:
-    """The private half of a release in parts."""
+def _audit_of(place: Place) -> Audit:
+    """The private half; ReleaseError if it is not as Shoal writes it."""
+    assert place.private is not None
+    said = read_json(place.private / "audit.json")
+    return Audit(place.private, check_shape(said, AUDIT_IN_PARTS, "audit.json"))
 
-    def __init__(self, folder: Path, facts: Mapping[str, Any]) -> None:
-        self.folder, self.facts = folder, facts
 
-    @classmethod
-    def read(cls, place: Place) -> PartsAudit:
-        assert place.private is not None
-        said = read_json(place.private / "audit.json")
-        return cls(place.private, check_shape(said, AUDIT_IN_PARTS, "audit.json"))
-
-    def matches(self, place: Place, facts: Mapping[str, Any]) -> Outcome:
-        """Whether it belongs to this release."""
-        said = self.facts
-        if digest_of(place.public / "release.json") != said["release_sha256"]:
-            return False, "release.json was changed"
-        for part in said["parts"]:
-            if digest_of(self.folder / "records" / part["file"]) != part["sha256"]:
-                return False, f"{part['file']} of the private half was changed"
-        for page in said.get("pages", ()):
-            path = self.folder / page["file"]
-            if not os.path.lexists(path):
-                return False, f"{page['file']} is missing"
-            if digest_of(path) != page["sha256"]:
-                return False, f"{page['file']} was changed"
-        counts = (
-            (len(said["requirements"]), len(facts["claims"])),
-            (len(said["steps"]), len(facts["methods"])),
-            (len(said["identifiers"]), facts["identifiers_removed"]),
-            ([p["rows"] for p in said["parts"]], [p["rows"] for p in facts["data"]["parts"]]),
-            (_names_unit(said, facts), bool(_roles(facts).unit_columns)),
-            (published_texts(said["plan"]), facts.get("about", {})),
-        )
-        same = all(one == other for one, other in counts)
-        return (
-            same,
-            "release.json and all private parts are the ones that were written",
-        )
+def _audit_matches(audit: Audit, place: Place, facts: Mapping[str, Any]) -> Outcome:
+    """Whether the private half belongs to this release."""
+    said = audit.facts
+    if digest_of(place.public / "release.json") != said["release_sha256"]:
+        return False, "release.json was changed"
+    for part in said["parts"]:
+        if digest_of(audit.folder / "records" / part["file"]) != part["sha256"]:
+            return False, f"{part['file']} of the private half was changed"
+    for page in said.get("pages", ()):
+        path = audit.folder / page["file"]
+        if not os.path.lexists(path):
+            return False, f"{page['file']} is missing"
+        if digest_of(path) != page["sha256"]:
+            return False, f"{page['file']} was changed"
+    counts = (
+        (len(said["requirements"]), len(facts["claims"])),
+        (len(said["steps"]), len(facts["methods"])),
+        (len(said["identifiers"]), facts["identifiers_removed"]),
+        ([p["rows"] for p in said["parts"]], [p["rows"] for p in facts["data"]["parts"]]),
+        (_names_unit(said, facts), bool(_roles(facts).unit_columns)),
+        (published_texts(said["plan"]), facts.get("about", {})),
+    )
+    same = all(one == other for one, other in counts)
+    return same, "release.json and all private parts are the ones that were written"
 
 
 def _names_unit(said: Mapping[str, Any], facts: Mapping[str, Any]) -> bool:
@@ -196,7 +186,7 @@ def _facts(place: Place) -> dict[str, Any]:
     return check_shape(read_json(place.public / "release.json"), FACTS_IN_PARTS, "release.json")
 
 
-def _only_known(place: Place, facts: Mapping[str, Any], audit: PartsAudit | None) -> Outcome:
+def _only_known(place: Place, facts: Mapping[str, Any], audit: Audit | None) -> Outcome:
     parts = {part["file"] for part in facts["data"]["parts"]}
     known: dict[Path, set[str]] = {
         place.public: {
@@ -243,7 +233,7 @@ def _unchanged(folder: Path, data: Mapping[str, Any]) -> Outcome:
 def _check_data(
     place: Place,
     facts: Mapping[str, Any],
-    audit: PartsAudit | None,
+    audit: Audit | None,
     engine: Engine,
     checks: Checks,
     source: Any,
@@ -269,7 +259,7 @@ def _check_data(
             swap = functools.partial(_same_swap, claim, written.engine, audit, facts, tally)
             checks.run(f"{CLAIM}{claim['claim']}", swap)
             continue
-        check = functools.partial(check_claim, claim, number, tally, None, audit, unowned)  # type: ignore[arg-type]
+        check = functools.partial(check_claim, claim, number, tally, None, audit, unowned)
         if both is not None and audit is not None and claim["needs_original"]:
             check = functools.partial(_same_limit, claim, number, audit, both, check)
         checks.run(f"{CLAIM}{claim['claim']}", check)
@@ -311,32 +301,22 @@ def _tally(
     facts: Mapping[str, Any],
     written: Rows,
     roles: Roles,
-    audit: PartsAudit | None,
+    audit: Audit | None,
 ) -> Table:
-    from shoal.engines._engine import TooManyCombinations
-
-    names = [*roles.quasi_identifiers, *roles.sensitive]
-    weight = roles.weight
     if audit is not None and facts["data"]["persons"] is not None:
         unit = Roles.from_dict(audit.facts["roles"]).unit_columns
-        owners = [OWNER + name for name in unit]
-        both = written.engine.joined(written, _private(written.engine, audit), owners)
-        return both.tally([*names, *owners], roles.replacing(unit=owners), weight=weight)
-    names += roles.unit_columns  # pseudonyms
-    try:
-        return written.tally(names, roles_on(roles, names), weight=weight)
-    except TooManyCombinations:
-        return written.crowds(roles.quasi_identifiers)
+        return tally_with_owners(written, _private(written.engine, audit), unit, roles)
+    return tally_of(written, roles)
 
 
-def _with_course(tally: Table, written: Rows, audit: PartsAudit) -> Table:
+def _with_course(tally: Table, written: Rows, audit: Audit) -> Table:
     """The tally with the recorded course of the table, if it covers every column."""
     said = audit.facts.get("course")
     covered = {*written.columns} == {*tally.roles.quasi_identifiers}
     return tally.on_course(Course(**said)) if said is not None and covered else tally
 
 
-def _private(engine: Engine, audit: PartsAudit) -> Rows:
+def _private(engine: Engine, audit: Audit) -> Rows:
     return engine.read([audit.folder / "records" / part["file"] for part in audit.facts["parts"]])
 
 
@@ -357,7 +337,7 @@ def _same_counts(written: Rows, roles: Roles, tally: Table, facts: Mapping[str, 
     return same, f"{tally.classes.count:,} classes, the smallest of {tally.classes.k}"
 
 
-def _same_names(written: Rows, roles: Roles, audit: PartsAudit) -> Outcome:
+def _same_names(written: Rows, roles: Roles, audit: Audit) -> Outcome:
     """Whether each recorded person has one pseudonym, and each pseudonym belongs to one person."""
     engine = written.engine
     unit = Roles.from_dict(audit.facts["roles"]).unit_columns
@@ -376,7 +356,7 @@ def _same_names(written: Rows, roles: Roles, audit: PartsAudit) -> Outcome:
 def _same_limit(
     recorded: Mapping[str, Any],
     number: int,
-    audit: PartsAudit,
+    audit: Audit,
     both: Comparison,
     check: Callable[[], Outcome],
 ) -> Outcome:
@@ -397,7 +377,7 @@ def _same_limit(
 def _same_swap(
     claim: Mapping[str, Any],
     engine: Engine,
-    audit: PartsAudit,
+    audit: Audit,
     facts: Mapping[str, Any],
     tally: Table,
 ) -> Outcome:
@@ -409,7 +389,7 @@ def _same_swap(
     return same, finding_of(claim["required"], level)
 
 
-def _same_records(place: Place, audit: PartsAudit, roles: Roles, tally: Table) -> Outcome:
+def _same_records(place: Place, audit: Audit, roles: Roles, tally: Table) -> Outcome:
     """Whether each key occurs once, in its place, and the recorded class sizes are correct.
 
     The rows of all parts are in the order of the hashes of their keys, so equal keys would be

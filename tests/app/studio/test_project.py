@@ -68,13 +68,15 @@ def test_undo_and_redo(project):
 
 def test_a_change_that_changes_nothing_is_no_version(project):
     before = put(project, 3)
-    project.change("nothing", lambda plan, settings: None)
+    with project.changing("nothing"):
+        pass
     assert project.version == before
 
 
 def test_comments_stay(project):
     project.replace_plan("# why\n" + K.format(3) + "# after\n", based_on=project.version.number)
-    project.change("k", lambda plan, settings: plan["require"].update(k_anonymity=7))
+    with project.changing("k") as (plan, _):
+        plan["require"].update(k_anonymity=7)
     assert project.version.plan == "# why\n" + K.format(7) + "# after\n"
 
 
@@ -111,11 +113,12 @@ def test_the_text_of_a_tab_that_is_behind_is_refused(browser):
 def test_edits_of_two_tabs_both_stay(browser):
     """A single change applies to the current plan, not to the one that the tab shows."""
     project = browser.studio.project
-    project.change("one", lambda plan, settings: plan["require"].update(k_anonymity=7))
+    with project.changing("one") as (plan, _):
+        plan["require"].update(k_anonymity=7)
     browser.post("/data/whose", whose="several", unit="email")
     assert (required(project), project.plan.roles.unit) == (7, ("email",))
-    with pytest.raises(Conflict):
-        project.change("two", lambda plan, settings: None, based_on=1)
+    with pytest.raises(Conflict), project.changing("two", based_on=1):
+        pass
 
 
 # -- edits from outside
@@ -315,16 +318,17 @@ def test_killed_at_any_step_a_change_is_whole_or_not_there(tmp_path, monkeypatch
     def prepared(folder):
         project = Project(folder)
         project.replace_plan(ROLES, based_on=project.version.number)
-        project.change("both", edit)
+        edit(project, "both")
         return project
 
-    def edit(plan, settings):
-        plan["require"] = {"k_anonymity": 3 if "require" not in plan else 4}
-        settings["reasons"] = {"age": "three" if "reasons" not in settings else "four"}
+    def edit(project, what):
+        with project.changing(what) as (plan, settings):
+            plan["require"] = {"k_anonymity": 3 if "require" not in plan else 4}
+            settings["reasons"] = {"age": "three" if "reasons" not in settings else "four"}
 
     def act(project):
         if what == "change":
-            project.change("both again", edit)
+            edit(project, "both again")
         else:
             project.go_to(project.undoable.number)
 

@@ -338,6 +338,9 @@ def test_columns_are_filtered_by_name_and_by_being_open(wide):
     assert query == {"q": ["gene3"], "only": ["open"], "keep": ["3"]}
     assert answer.text.count('id="role-') == 11  # the one just decided stays under the hands
     assert wide.get("/roles?only=open&q=gene3").text.count('id="role-') == 10
+    second = wide.studio.dataset.loaded().table.columns[1]
+    answer = wide.post("/roles/decide", column=second, role="sensitive", only="open")
+    assert parse_qs(urlsplit(str(answer.url)).query)["keep"] == ["1"]
 
 
 def test_many_are_decided_at_once(wide):

@@ -468,7 +468,7 @@ def test_nothing_is_logged_and_no_token_is_repeated(tmp_path):
     program = (
         "import shoal.app.studio.screens.data as data\n"
         "def fail(*given): raise RuntimeError('ada.lovelace@example.org')\n"
-        "data._files = fail\n"
+        "data._is_data = fail\n"
         "from shoal.app.cli import main; main()"
     )
     server = Server(source, program=program).enter()

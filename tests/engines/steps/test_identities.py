@@ -57,6 +57,23 @@ def plan(*steps: sh.Pseudonymize, **more: object) -> sh.Plan:
     return sh.Plan(steps, roles=ROLES, require=[sh.KAnonymity(5)], **more)
 
 
+def test_an_identifier_and_the_persons_may_both_get_pseudonyms(
+    engine: EngineKind, tmp_path: Path
+) -> None:
+    frame = stays().drop("born", "came", "age")
+    columns = [name for name in ROLES.insensitive if name not in frame.columns]
+    roles = ROLES.without(columns)
+    asked = sh.Plan(
+        [Pseudonymize(["name"])], roles=roles, require=[sh.KAnonymity(5)], pseudonyms=True
+    )
+    release = engine.protect(frame, asked)
+    found = engine.released(release)
+    assert release.masked.columns == ["patient", "name", "sex", "ill"]
+    assert len(found.select("patient", "name").unique()) == frame["name"].n_unique()
+    assert not {*found["patient"], *found["name"]} & {*frame["patient"], *frame["name"]}
+    assert sh.verify(release.save(tmp_path / "release")).holds
+
+
 def test_a_key_file_gives_what_it_gives_in_memory(engine: EngineKind, tmp_path: Path) -> None:
     key = str(write_key_file(tmp_path / "one.key"))
     steps = [

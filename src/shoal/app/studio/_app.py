@@ -62,12 +62,12 @@ def make_app(
         Route("/static/theme.js", _theme),
         Mount("/static", StaticFiles(directory=_STATIC)),
         page("/history", _history),
-        action("/history/go", _go_to),
-        action("/plan/text", _replace_text),
-        action("/notes", _write_notes),
-        action("/jobs/{id}/cancel", _cancel),
-        action("/jobs/{id}/go-on", _go_on),
-        action("/jobs/{id}/remove", _remove),
+        _then_back("/history/go", lambda s, form, _: s.project.go_to(form.whole("version"))),
+        _then_back("/plan/text", _replace_text),
+        _then_back("/notes", lambda s, form, _: s.project.write_notes(form.one("notes"))),
+        _then_back("/jobs/{id}/cancel", lambda s, _, job: s.jobs.cancel(job)),
+        _then_back("/jobs/{id}/go-on", lambda s, _, job: s.jobs.go_on(job)),
+        _then_back("/jobs/{id}/remove", lambda s, _, job: s.jobs.remove(job)),
         *DOCS,
         *(route for room in studio.rooms for route in room.routes),
     ]
@@ -93,34 +93,18 @@ def _history(studio: Studio, request: Request) -> Response:
     return HTMLResponse(render(request, "history.html.j2", versions=studio.project.versions))
 
 
-def _go_to(studio: Studio, form: Form, request: Request) -> str:
-    studio.project.go_to(form.whole("version"))
-    return _back(request, form)
+def _then_back(path: str, change: Callable[[Studio, Form, str], object]) -> Route:
+    """A change of a project or of a job, which goes back to the screen it came from."""
+
+    def act(studio: Studio, form: Form, request: Request) -> str:
+        change(studio, form, request.path_params.get("id", ""))
+        return _back(request, form)
+
+    return action(path, act)
 
 
-def _replace_text(studio: Studio, form: Form, request: Request) -> str:
+def _replace_text(studio: Studio, form: Form, job: str) -> None:
     studio.project.replace_plan(form.one("text"), based_on=form.whole("version"))
-    return _back(request, form)
-
-
-def _write_notes(studio: Studio, form: Form, request: Request) -> str:
-    studio.project.write_notes(form.one("notes"))
-    return _back(request, form)
-
-
-def _cancel(studio: Studio, form: Form, request: Request) -> str:
-    studio.jobs.cancel(request.path_params["id"])
-    return _back(request, form)
-
-
-def _go_on(studio: Studio, form: Form, request: Request) -> str:
-    studio.jobs.go_on(request.path_params["id"])
-    return _back(request, form)
-
-
-def _remove(studio: Studio, form: Form, request: Request) -> str:
-    studio.jobs.remove(request.path_params["id"])
-    return _back(request, form)
 
 
 def _back(request: Request, form: Form) -> str:

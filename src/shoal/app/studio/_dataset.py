@@ -9,9 +9,9 @@ from __future__ import annotations
 import os
 import stat
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, TimeoutError
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
@@ -32,6 +32,7 @@ from shoal.table import (
 )
 
 _MOST_TABLES: Final = 8
+_MOST_FILES: Final = 200
 #: How long a page waits for a table that is being read, before it shows that it waits.
 PATIENCE: Final = 0.8
 
@@ -51,6 +52,7 @@ class Loaded:
     #: The meanings of the columns according to the file.
     labels: Mapping[str, str]
     key: tuple[Any, ...]
+    _tables: dict[Roles, Table] = field(default_factory=dict, repr=False)
 
     @property
     def manner(self) -> Manner:
@@ -79,10 +81,6 @@ class Loaded:
     def counts(self) -> Counts:
         """The counts that pages show."""
         return Counts(self.table)
-
-    @cached_property
-    def _tables(self) -> dict[Roles, Table]:
-        return {}
 
 
 class Dataset:
@@ -134,6 +132,15 @@ class Dataset:
                 "studio with 'shoal studio' and its path."
             )
         return place
+
+    def files(self, fits: Callable[[Path], bool], *below: str) -> list[tuple[str, str]]:
+        """Files in the folders that may be read, and in those below, with their names."""
+        found: dict[str, str] = {}
+        for folder in (root / name for root in self.roots for name in ("", *below)):
+            for path in sorted(folder.glob("*")):
+                if os.path.isfile(path) and fits(path):
+                    found[str(path)] = path.name
+        return list(found.items())[:_MOST_FILES]
 
     def start(self) -> Future[Loaded] | None:
         """Start reading, unless the table is already there; None without a source."""

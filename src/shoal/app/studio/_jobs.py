@@ -225,19 +225,15 @@ class Jobs:
         if outcome is not None:
             state = outcome["state"]
         outcome = outcome or {}
+        known = ("kind", "title", "options", "version", "plan", "started")
         return Job(
             folder,
-            facts["kind"],
-            facts["title"],
-            facts["options"],
-            facts["version"],
-            facts["plan"],
-            facts["started"],
-            state,
-            progress.get("label", "Starting"),
-            1.0 if state == "done" else progress.get("share", 0.0),
-            outcome.get("sentence", ""),
-            tuple(outcome.get("warnings", ())),
+            **{name: facts[name] for name in known},
+            state=state,
+            label=progress.get("label", "Starting"),
+            share=1.0 if state == "done" else progress.get("share", 0.0),
+            sentence=outcome.get("sentence", ""),
+            warnings=tuple(outcome.get("warnings", ())),
         )
 
     def _is_alive(self, folder: Path) -> bool:

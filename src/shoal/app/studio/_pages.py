@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, Protocol
-from urllib.parse import parse_qsl, quote
+from urllib.parse import parse_qsl, quote, urlencode
 
 import tomlkit
 from starlette.concurrency import run_in_threadpool
@@ -242,6 +242,12 @@ def _refusal(request: Request, cause: ShoalError) -> Response:
     return HTMLResponse(
         text, code, headers=to | {"hx-reselect": "#sentence", "hx-push-url": "false"}
     )
+
+
+def address(path: str, **query: Any) -> str:
+    """The address of a page; parameters without a value are left out."""
+    given = {name: value for name, value in query.items() if value not in (None, "")}
+    return f"{path}?{urlencode(given, doseq=True)}" if given else path
 
 
 def set_in(document: Any, path: Sequence[str], value: Any) -> None:

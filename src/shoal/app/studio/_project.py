@@ -27,6 +27,7 @@ from tomlkit import TOMLDocument
 from tomlkit.exceptions import ParseError
 
 from shoal.errors import InputError, PlanError, ShoalError
+from shoal.masking import Masker
 from shoal.table import ReadOptions
 from shoal.workflow import Plan
 from shoal.workflow.release._folder import complete_files
@@ -47,8 +48,6 @@ DATABASE: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 NO_DATABASES: Final = (
     "The studio reads files, not databases. Write the rows to a file first, such as Parquet."
 )
-
-Edit = Callable[[TOMLDocument, TOMLDocument], None]
 
 
 class Conflict(InputError):
@@ -217,11 +216,13 @@ class Project:
 
     # -- changing
 
-    def change(self, what: str, edit: Edit, *, based_on: int | None = None) -> Version:
-        """Edit both documents; comments stay. A plan that Shoal does not understand is refused.
+    @contextlib.contextmanager
+    def changing(self, what: str, *, based_on: int | None = None) -> Iterator[tuple[Any, Any]]:
+        """The documents of the plan and the settings, to be edited in the block as one version.
 
-        If a page replaces the whole text, ``based_on`` is the version that it shows. If that is no
-        longer in force, the change is refused, since it would undo someone else's change.
+        Comments stay. A plan that Shoal does not understand is refused. If a page replaces the
+        whole text, ``based_on`` is the version that it shows. If that is no longer in force, the
+        change is refused, since it would undo someone else's change.
         """
         with self._lock:
             head = self.refresh()
@@ -232,12 +233,11 @@ class Project:
                     "its current state, and repeat your change."
                 )
             plan, studio = parsed_toml(head.plan, PLAN), parsed_toml(head.studio, STUDIO)
-            edit(plan, studio)
+            yield plan, studio
             texts = tomlkit.dumps(plan), tomlkit.dumps(studio)
-            if head.same_texts(*texts):
-                return head
-            self.understand(texts[0])
-            return self._put(self._record(what, *texts))
+            if not head.same_texts(*texts):
+                self.understand(texts[0])
+                self._put(self._record(what, *texts))
 
     def replace_plan(self, text: str, *, based_on: int) -> Version:
         """Replace the text of the plan."""
@@ -256,6 +256,11 @@ class Project:
             return Plan.from_toml(text, folder=self.folder)
         except RecursionError:
             raise PlanError("The text is nested too deeply for a plan.") from None
+
+    def step(self, raw: Mapping[str, Any]) -> Masker:
+        """A step as a plan writes it; files that it names are read only if that is allowed."""
+        self.check_files(raw)
+        return Plan.from_dict({"steps": [dict(raw)]}, folder=self.folder).steps[0]
 
     def check_files(self, raw: Any) -> None:
         """Refuse a part of a plan that names a file that may not be read."""

@@ -6,7 +6,6 @@ may contain a value of the data.
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 import signal
@@ -23,7 +22,6 @@ from shoal.errors import RequirementNotMet, ShoalError, ShoalWarning, Unreachabl
 from shoal.table import Table, read
 from shoal.workflow import Plan
 
-_KINDS: Final = ("assess", "compare", "protect", "search", "tune", "verify")
 _OFTEN: Final = 0.2  # seconds between two progress reports of a job
 
 
@@ -73,10 +71,11 @@ class Task:
 
 def outcome_of(folder: Path) -> dict[str, Any]:
     """Do the job of a folder, write the result, and return how it ended."""
+    from shoal.app.studio._tasks import TASKS
+
     facts = json.loads((folder / JOB).read_text(encoding="utf-8"))
-    if facts["kind"] not in _KINDS:
+    if (run := TASKS.get(facts["kind"])) is None:
         return {"state": "failed", "sentence": "There is no job of this kind."}
-    run = importlib.import_module(f"shoal.app.studio.tasks.{facts['kind']}").run
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", ShoalWarning)

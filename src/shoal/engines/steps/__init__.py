@@ -44,6 +44,16 @@ from shoal.workflow._require import plain
 __all__ = ["Course", "check_steps", "name_identifiers", "run_step"]
 
 _Way = Callable[[Any, Course], None]
+_WAYS: dict[type[Masker], _Way] = {
+    AddNoise: by_noise,
+    DatesToYear: by_value,
+    Pram: by_redrawing,
+    Recode: by_value,
+    Round: by_value,
+    Sample: by_sampling,
+    ShiftDates: by_shifting,
+    TopBottomCode: by_value,
+}
 _IN_CHUNKS = (Generalize, Microaggregate, RankSwap, Redraw, Suppress, Swap)
 
 
@@ -82,25 +92,15 @@ def run_step(step: Masker, course: Course) -> None:
 
 
 def _way(step: Masker) -> _Way | None:
-    if isinstance(step, Generalize) and step.by_counts:
+    if isinstance(step, Suppress) and step.where is not None:
+        return by_condition if step.target == "records" or step.whole else by_value
+    if isinstance(step, (Generalize, Suppress)) and step.by_counts:
         return by_counts
-    if isinstance(step, Suppress):
-        if step.where is not None:
-            return by_condition if step.target == "records" or step.whole else by_value
-        if step.by_counts:
-            return by_counts
-    if isinstance(step, (DatesToYear, Round, Recode, TopBottomCode)):
-        return by_value
-    if isinstance(step, ShiftDates):
-        return by_shifting
     if isinstance(step, Pseudonymize):
         return by_naming if step.shape == "hex" else None
-    if isinstance(step, AddNoise):
-        return by_noise
-    if isinstance(step, Pram):
-        return by_redrawing
-    if isinstance(step, Sample):
-        return by_sampling
+    for kind, way in _WAYS.items():
+        if isinstance(step, kind):
+            return way
     in_blocks = isinstance(step, Swap) and step.blocks != "joint" and not step.informed
     if isinstance(step, _IN_CHUNKS) and not in_blocks and not compares(step):
         return by_chunks

@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 
 from shoal.engines._engine import HIDDEN, Function
-from shoal.engines.steps._course import Course, record_step
+from shoal.engines.steps._course import Course, record_step, secrets_of
 from shoal.engines.steps._functions import InChunk
 from shoal.engines.steps._tree import ChunkOf, DrawnChunk, Tree, cuts_of
 from shoal.errors import InputError, ShoalWarning
@@ -60,8 +60,7 @@ def by_chunks(step: Masker, course: Course) -> None:
         facts = {"chunks": max(1, round(course.total / CHUNK)), "drawn": True}
         chunk_of = DrawnChunk(stream.derive("chunk of").key_hex, facts["chunks"])
     course.rows = rows.engine.chunked(rows, chunk_of, function, schema, hidden)
-    secrets = {"key": stream.key_hex, "randomness": stream.origin}
-    record_step(step, course, touched=touched, secrets=secrets, facts=facts)
+    record_step(step, course, touched=tuple(touched), private=secrets_of(stream), facts=facts)
 
 
 def compares(step: Masker) -> bool:

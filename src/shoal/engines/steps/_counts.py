@@ -39,9 +39,7 @@ def by_counts(step: Generalize | Suppress, course: Course) -> None:
         function.gone = _gone_owners(tally, masked, course)
     schema = {n: k for n, k in course.rows.schema.items() if n not in step.removed_columns_}
     schema |= {n: kind_after(masked, n) for n in step.touched_ if n in masked.columns}
-    course.rows = course.rows.engine.mapped(
-        course.rows, function, schema, hidden=course.rows.hidden
-    )
+    course.rows = course.rows.mapped(function, schema)
     course.total -= step.removed_
     course.roles = course.roles.without(step.removed_columns_)
     course.fitted.append(step)

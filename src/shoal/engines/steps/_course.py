@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import polars as pl
 
 from shoal.engines._engine import Rows, roles_on
-from shoal.engines.steps._functions import WHOLE, Named, Together
+from shoal.engines.steps._functions import WHOLE, Together
 from shoal.errors import InputError, quoted
 from shoal.masking import Masker, Secrets
 from shoal.models import PopulationModel, PrivacyModel
@@ -93,18 +93,6 @@ class Course:
         frame: pl.DataFrame = pairs.frame
         return Together(tuple(self.owners), frame.with_columns(pl.Series(WHOLE, pairs.together)))
 
-    def name_persons(self, stream: SecretStream) -> str:
-        """Add a first column with a pseudonym of each person, and return its name."""
-        unit = self.roles.unit_columns
-        called = unit[0] if len(unit) == 1 else "person"
-        while called in self.rows.schema:
-            called += "_"
-        function = Named(stream.key_hex, unit, called)
-        hidden = {function.hidden.get(n, n): kind for n, kind in self.rows.hidden.items()}
-        schema = {called: pl.String(), **self.rows.schema}
-        self.rows = self.rows.engine.mapped(self.rows, function, schema, hidden=hidden)
-        return called
-
     def leave_homes(self) -> None:
         """Drop the households of rows, since no claim and no measure depends on them."""
         homes = self.roles.household
@@ -120,34 +108,19 @@ class Course:
         return self.rows.tally(names, roles_on(self.roles, names)).on_course(self.past)
 
 
-def record_step(
-    step: Masker,
-    course: Course,
-    *,
-    touched: Sequence[str] | None = None,
-    skipped: Mapping[str, str] | None = None,
-    removed: int | None = None,
-    losing: int | None = None,
-    secrets: Mapping[str, Any] | None = None,
-    facts: Mapping[str, Any] | None = None,
-    past: Past = OTHER,
-) -> None:
-    """Record what a step did, like a plan in memory."""
+def record_step(step: Masker, course: Course, *, past: Past = OTHER, **did: Any) -> None:
+    """Record what a step did, like a plan in memory: what it learned, or what is passed."""
     course.past = past
-    gone = step.removed_ if removed is None and hasattr(step, "removed_") else removed or 0
-    course.records.append(
-        StepRecord(
-            step.method,
-            plain(step.changed_params(public=True), public=True),
-            touched=tuple(getattr(step, "touched_", ()) if touched is None else touched),
-            skipped=dict(getattr(step, "skipped_", {}) if skipped is None else skipped),
-            removed_columns=tuple(getattr(step, "removed_columns_", ())),
-            removed=gone,
-            losing=getattr(step, "losing_", gone) if losing is None else losing,
-            private=Secrets({**getattr(step, "audit_", {}), **(secrets or {})}),
-            facts=dict(getattr(step, "facts_", {})) | dict(facts or {}),
-        )
-    )
+    known = ("touched", "skipped", "removed_columns", "removed", "losing", "facts")
+    learned = {name: getattr(step, f"{name}_") for name in known if hasattr(step, f"{name}_")}
+    private = Secrets({**getattr(step, "audit_", {}), **did.pop("private", {})})
+    parameters = plain(step.changed_params(public=True), public=True)
+    course.records.append(StepRecord(step.method, parameters, private=private, **(learned | did)))
+
+
+def secrets_of(stream: SecretStream) -> dict[str, str]:
+    """What the private half keeps of the randomness of a step."""
+    return {"key": stream.key_hex, "randomness": stream.origin}
 
 
 def kind_after(masked: Table, name: str) -> pl.DataType:

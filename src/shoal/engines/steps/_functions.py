@@ -6,7 +6,8 @@ is a secret of the release: it travels to the workers but is never written.
 
 from __future__ import annotations
 
-import hashlib
+import copy
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,10 +16,10 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from shoal.engines._engine import HIDDEN, OWNER, PART, ROW, Function, as_frame, as_table
-from shoal.errors import RequirementNotMet
+from shoal.engines._engine import HIDDEN, PART, ROW, Function, as_frame, as_table
+from shoal.errors import RequirementNotMet, ShoalWarning
 from shoal.kernels.arrays import Integers
-from shoal.masking import Masker
+from shoal.masking import Masker, hashed_names
 from shoal.randomness import SecretStream, laplace_grid
 from shoal.table import Roles, Table
 from shoal.table.storage._types import as_text
@@ -318,11 +319,11 @@ def without_owners(frame: pl.DataFrame, gone: pl.DataFrame) -> pl.DataFrame:
 
 
 @dataclass(frozen=True)
-class Named:
-    """Add a first column with a pseudonym for the person of each row.
+class PersonNames:
+    """Add a column with a pseudonym for the person of each row.
 
     It is a hash of 80 bits with a key in the private half, so no two persons get the same
-    pseudonym. The unit stays as hidden columns.
+    pseudonym.
     """
 
     key: str
@@ -330,26 +331,17 @@ class Named:
     called: str
 
     @property
-    def hidden(self) -> dict[str, str]:
-        """The new names of the columns of the unit."""
-        return {name: HIDDEN + OWNER + name for name in self.unit}
+    def touches(self) -> tuple[str, ...]:
+        return (self.called,)
 
     def __call__(self, frame: pl.DataFrame) -> pl.DataFrame:
-        persons = frame.select(self.unit).unique()
+        persons, place = frame.select(self.unit).unique(), HIDDEN + "name"
         texts = pl.DataFrame([as_text(persons[name]) for name in self.unit])
         written = texts.to_struct().struct.json_encode()
-        begun = hashlib.blake2b(digest_size=10, key=bytes.fromhex(self.key))
-        names = [_digest(begun.copy(), one.encode()) for one in written.to_list()]
-        named = persons.rename(self.hidden).with_columns(pl.Series(self.called, names))
-        joined = frame.rename(self.hidden).join(
-            named, on=list(self.hidden.values()), how="left", maintain_order="left"
-        )
-        return joined.select(self.called, *(n for n in joined.columns if n != self.called))
-
-
-def _digest(begun: Any, content: bytes) -> str:
-    begun.update(content)
-    return f"P{begun.hexdigest()}"
+        names = hashed_names(written.to_list(), bytes.fromhex(self.key))
+        named = persons.with_columns(pl.Series(place, names))
+        found = frame.join(named, on=self.unit, how="left", maintain_order="left")
+        return found.with_columns(pl.col(place).alias(self.called))
 
 
 @dataclass(frozen=True)
@@ -444,11 +436,6 @@ class InChunk:
     texts: tuple[str, ...] = ()
 
     def __call__(self, frame: pl.DataFrame) -> pl.DataFrame:
-        import copy
-        import warnings
-
-        from shoal.errors import ShoalWarning
-
         chunk = HIDDEN + "chunk"
         frame = frame.sort(ROW)
         whole = SecretStream.from_key_hex(self.key, origin="entropy")

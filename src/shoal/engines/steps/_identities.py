@@ -6,12 +6,13 @@ import copy
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import polars as pl
 
 from shoal.engines._engine import HIDDEN, OWNER, ROW, as_table
-from shoal.engines.steps._chunked import SAMPLED
-from shoal.engines.steps._course import Course, record_step
+from shoal.engines.steps._course import Course, record_step, secrets_of
+from shoal.engines.steps._functions import PersonNames
 from shoal.errors import InputError, RequirementNotMet, ShoalWarning, quoted
 from shoal.masking import (
     Masker,
@@ -54,7 +55,7 @@ class Keyed:
 class Shown:
     """Pseudonyms as first columns, instead of identifiers; the unit stays beside them, hidden."""
 
-    named: tuple[Keyed, ...]
+    named: tuple[Keyed | PersonNames, ...]
     unit: tuple[str, ...]
 
     @property
@@ -70,7 +71,7 @@ class Shown:
     def __call__(self, frame: pl.DataFrame) -> pl.DataFrame:
         found = [one(frame)[name].cast(pl.String) for one in self.named for name in one.touches]
         gone = [name for name in self.columns if name not in self.unit]
-        left = frame.drop(gone).rename(self.hidden)
+        left = frame.drop(gone, strict=False).rename(self.hidden)
         return pl.DataFrame(found).hstack(left)
 
 
@@ -84,19 +85,17 @@ def by_shifting(step: ShiftDates, course: Course) -> None:
     skipped = {n: f"{kinds[n]}, not date or datetime" for n in listed if n not in chosen}
     if step.key_file is not None:
         refuse_nameless_shifts(unit)
-    stream, facts = _stream_of(step)
+    stream, about = _stream_of(step)
     if chosen:
         some = _sample(course)
         own = course.roles.without([n for _, n in course.roles.items() if n not in some.columns])
         warn_of_shifts(as_table(some, own), chosen, step.days)
         keyed = copy.copy(step).set_params(columns=chosen, key_file=None)
         function = Keyed(keyed, Roles(unit=unit), stream.key_hex, tuple(chosen))
-        course.rows = rows.engine.mapped(rows, function, rows.schema, hidden=rows.hidden)
+        course.rows = rows.mapped(function)
     if step.columns is not None and skipped:
         step._warn_about_named(skipped)
-    record_step(
-        step, course, touched=chosen, skipped=skipped, secrets=_secrets(stream, step), facts=facts
-    )
+    record_step(step, course, touched=tuple(chosen), skipped=skipped, **about)
 
 
 def by_naming(step: Pseudonymize, course: Course) -> None:
@@ -105,33 +104,44 @@ def by_naming(step: Pseudonymize, course: Course) -> None:
     absent = [name for name in step.columns if name not in {**rows.schema, **rows.hidden}]
     if absent:
         raise InputError(f"The source has no column '{absent[0]}', which the step names.")
-    stream, facts = _stream_of(step)
+    stream, about = _stream_of(step)
     keyed = copy.copy(step).set_params(key_file=None)
     shown = tuple(name for name in step.columns if name in rows.schema)
     if shown:
         function = Keyed(keyed.set_params(columns=list(shown)), Roles(), stream.key_hex, shown)
         schema = {**rows.schema, **dict.fromkeys(shown, pl.String())}
-        course.rows = rows.engine.mapped(rows, function, schema, hidden=rows.hidden)
+        course.rows = rows.mapped(function, schema)
     if later := tuple(name for name in step.columns if name not in shown):
         named = copy.copy(keyed).set_params(columns=list(later))
         course.to_name.append(Keyed(named, Roles(), stream.key_hex, later))
-    record_step(step, course, touched=step.columns, secrets=_secrets(stream, step), facts=facts)
+    record_step(step, course, touched=tuple(step.columns), **about)
 
 
-def name_identifiers(course: Course) -> Roles:
-    """Show the pseudonyms of identifiers, and forget these; what comes back are the public roles.
+def name_identifiers(course: Course, persons: SecretStream | None) -> Roles:
+    """Show pseudonyms of identifiers, and of persons if there is a key; returns the public roles.
 
-    Whose row it is stays known, hidden.
+    The identifiers are forgotten; whose row it is stays known, hidden.
     """
     rows, unit = course.rows, course.roles.unit_columns
-    function = Shown(tuple(course.to_name), unit)
-    if function.named:
-        _refuse_copies(course, function.columns)
+    named: list[Keyed | PersonNames] = list(course.to_name)
+    shown = [name for one in named for name in one.touches]
+    if named:
+        _refuse_copies(course, shown)
+    left = [name for name in unit if name not in shown]
+    public = course.roles.without([*left, *course.roles.household])
+    if persons is not None:
+        called = unit[0] if len(unit) == 1 else "person"
+        while called in (*rows.schema, *shown):
+            called += "_"
+        named.insert(0, PersonNames(persons.key_hex, unit, called))
+        public = public.replacing(unit=[called])
+    if named:
+        function = Shown(tuple(named), unit)
         gone = {*function.columns} - {*unit}
         hidden = {function.hidden.get(n, n): k for n, k in rows.hidden.items() if n not in gone}
         schema = {**dict.fromkeys(function.columns, pl.String()), **rows.schema}
-        course.rows = rows.engine.mapped(rows, function, schema, hidden=hidden)
-    return course.roles.without([name for name in unit if name not in function.columns])
+        course.rows = rows.mapped(function, schema, hidden)
+    return public
 
 
 def _refuse_copies(course: Course, identifiers: Sequence[str]) -> None:
@@ -150,18 +160,14 @@ def _refuse_copies(course: Course, identifiers: Sequence[str]) -> None:
 def _sample(course: Course) -> pl.DataFrame:
     """Some of the rows, with their hidden columns."""
     rows = course.rows
-    look = SecretStream.from_state(None).derive("look")
-    shown = replace(rows, schema={**rows.schema, **rows.hidden}, hidden={})
-    return rows.engine.sample(shown, SAMPLED, look, course.total)
+    return replace(rows, schema={**rows.schema, **rows.hidden}, hidden={}).some(course.total)
 
 
-def _stream_of(step: Pseudonymize | ShiftDates) -> tuple[SecretStream, dict[str, bool]]:
+def _stream_of(step: Pseudonymize | ShiftDates) -> tuple[SecretStream, dict[str, Any]]:
+    """The randomness of a step, and what is recorded about it."""
     if step.key_file is None:
-        return SecretStream.from_state(None), {}
-    return read_key_file(step.key_file), {"lasting": True}
-
-
-def _secrets(stream: SecretStream, step: Pseudonymize | ShiftDates) -> dict[str, str]:
-    if step.key_file is None:
-        return {"key": stream.key_hex, "randomness": stream.origin}
-    return {"key_file": fingerprint_of(stream), "randomness": stream.origin}
+        stream = SecretStream.from_state(None)
+        return stream, {"private": secrets_of(stream)}
+    stream = read_key_file(step.key_file)
+    private = {"key_file": fingerprint_of(stream), "randomness": stream.origin}
+    return stream, {"private": private, "facts": {"lasting": True}}

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import polars as pl
 
 from shoal.engines._engine import HIDDEN, Function, Rows, roles_on
-from shoal.engines.steps._course import Course, record_step
+from shoal.engines.steps._course import Course, record_step, secrets_of
 from shoal.engines.steps._functions import Below, Hashed, InStrata, Keys, Together
 from shoal.engines.steps._values import persons_losing
 from shoal.masking import Sample, Secrets
@@ -33,13 +33,13 @@ def by_sampling(step: Sample, course: Course) -> None:
         function = Below(stream.key_hex, bound, together=together)
     if course.drawn_from is None:
         course.drawn_from = rows, len(course.records)
-    course.rows = rows.engine.mapped(rows, function, rows.schema, hidden=rows.hidden)
+    course.rows = rows.mapped(function)
     before, course.total = course.total, course.rows.count()
     losing = persons_losing(rows, function, course, before)
-    secrets = {"key": stream.key_hex, "randomness": stream.origin}
+    secrets = secrets_of(stream)
     past = step._course(course.past, StepLog(private=Secrets(secrets)))
     removed = before - course.total
-    record_step(step, course, removed=removed, losing=losing, secrets=secrets, past=past)
+    record_step(step, course, removed=removed, losing=losing, private=secrets, past=past)
 
 
 def _bound_of(
@@ -59,7 +59,7 @@ def _bound_of(
 def _placed(rows: Rows, function: Function, asked: Sequence[str], made: Sequence[str]) -> str:
     """The name in SQL of numbers that a function computes from some columns."""
     bare = replace(rows, schema={}, hidden=dict(rows.kinds(asked)))
-    numbers = rows.engine.mapped(bare, function, {}, hidden=dict.fromkeys(made, pl.Int64()))
+    numbers = bare.mapped(function, hidden=dict.fromkeys(made, pl.Int64()))
     return rows.engine.settled(numbers, made).name
 
 

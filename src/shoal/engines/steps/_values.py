@@ -11,8 +11,7 @@ import numpy as np
 import polars as pl
 
 from shoal.engines._engine import PART, Function, Rows, TooManyCombinations, roles_on
-from shoal.engines.steps._chunked import SAMPLED
-from shoal.engines.steps._course import Course, kind_after, record_step
+from shoal.engines.steps._course import Course, kind_after, record_step, secrets_of
 from shoal.engines.steps._functions import Emptied, Lost, Noise, Redrawn, Served
 from shoal.errors import UnprotectedColumnWarning
 from shoal.kernels.arrays import Integers
@@ -52,11 +51,8 @@ def by_value(step: Masker, course: Course) -> None:
         one = one.without_records()
         changed = {name: kinds[name] for name in one.touched_}
         function = Served(one, course.roles, changed)
-        schema = {**course.rows.schema, **changed}
-        course.rows = course.rows.engine.mapped(
-            course.rows, function, schema, hidden=course.rows.hidden
-        )
-    record_step(step, course, touched=touched, skipped=skipped)
+        course.rows = course.rows.mapped(function, {**course.rows.schema, **changed})
+    record_step(step, course, touched=tuple(touched), skipped=skipped)
 
 
 def _wide(kind: pl.DataType) -> pl.DataType:
@@ -73,8 +69,7 @@ def _to_learn_from(step: Masker, course: Course, name: str) -> Table:
         if not isinstance(step, Round):
             raise
     rows = replace(course.rows, schema=course.rows.kinds([name]), hidden={})
-    look = SecretStream.from_state(None).derive("look")
-    return Table(rows.engine.sample(rows, SAMPLED, look, course.total).select(name), own)
+    return Table(rows.some(course.total).select(name), own)
 
 
 def by_condition(step: Suppress, course: Course) -> None:
@@ -85,10 +80,10 @@ def by_condition(step: Suppress, course: Course) -> None:
         return
     rows, function = course.rows, Emptied(step.where, course.roles)
     if step.whole and course.owners:
-        met = rows.engine.mapped(rows, replace(function, met=True), rows.schema, hidden=rows.hidden)
+        met = rows.mapped(replace(function, met=True))
         owners: pl.DataFrame = met.tally(course.owners, Roles()).frame
         function = replace(function, gone=course.together.all_of(owners))
-    course.rows = rows.engine.mapped(rows, function, rows.schema, hidden=rows.hidden)
+    course.rows = rows.mapped(function)
     before, course.total = course.total, course.rows.count()
     losing = persons_losing(rows, function, course, before)
     record_step(step, course, removed=before - course.total, losing=losing)
@@ -99,8 +94,7 @@ def persons_losing(rows: Rows, kept: Function, course: Course, before: int) -> i
     unit = list(course.roles.unit_columns)
     if not unit or before == course.total:
         return before - course.total
-    lost = rows.engine.mapped(rows, Lost(kept), rows.schema, hidden=rows.hidden)
-    return len(lost.tally(unit, Roles()))
+    return len(rows.mapped(Lost(kept)).tally(unit, Roles()))
 
 
 def by_noise(step: AddNoise, course: Course) -> None:
@@ -116,8 +110,7 @@ def by_noise(step: AddNoise, course: Course) -> None:
         if kind != "float":
             skipped[name] = f"{kind}, not float"
             continue
-        numbers = {"low": pl.Float64(), "high": pl.Float64()}
-        found = rows.engine.ranges(rows, by, name).cast(pl.Schema({**rows.kinds(by), **numbers}))
+        found = _ranges(rows, by, name)
         low, high = found["low"].min(), found["high"].max()
         if low is None or low == high:
             skipped[name] = "all values are equal" if low is not None else "no value present"
@@ -130,14 +123,19 @@ def by_noise(step: AddNoise, course: Course) -> None:
     if ranges:
         kinds = {name: _wide(rows.schema[name]) for name in ranges}
         function = Noise(stream.key_hex, step.method, step.epsilon, by, ranges, kinds)
-        schema = {**rows.schema, **kinds}
-        course.rows = rows.engine.mapped(
-            rows, function, schema, hidden=rows.hidden, whole_parts=True
-        )
-    if step.columns is not None and skipped:
-        step._warn_about_named(skipped)
-    secrets = {"key": stream.key_hex, "randomness": stream.origin, "part": PART}
-    record_step(step, course, touched=list(ranges), skipped=skipped, secrets=secrets)
+        course.rows = rows.mapped(function, {**rows.schema, **kinds}, whole_parts=True)
+    _record_draws(step, course, stream, list(ranges), skipped)
+
+
+def _ranges(rows: Rows, by: Sequence[str], column: str) -> pl.DataFrame:
+    """The lowest and the highest value of a column among rows with equal ``by``."""
+    kinds = {**rows.kinds(by), "low": pl.Float64(), "high": pl.Float64()}
+    rows, quote = rows.engine.settled(rows, [*by, column]), rows.engine.quote
+    value, names = quote(column), list(map(quote, by))
+    shown = ", ".join([*names, f"min({value}) AS low", f"max({value}) AS high"])
+    group = f" GROUP BY {', '.join(names)}" if by else ""
+    found = rows.engine.query(f"SELECT {shown} FROM {rows.name}{group}")
+    return found.cast(pl.Schema(kinds))
 
 
 def by_redrawing(step: Pram, course: Course) -> None:
@@ -155,10 +153,18 @@ def by_redrawing(step: Pram, course: Course) -> None:
             skipped[name] = "no value present"
     if counts:
         function = Redrawn(stream.key_hex, step.method, step.keep, counts)
-        course.rows = rows.engine.mapped(
-            rows, function, rows.schema, hidden=rows.hidden, whole_parts=True
-        )
+        course.rows = rows.mapped(function, whole_parts=True)
+    _record_draws(step, course, stream, list(counts), skipped)
+
+
+def _record_draws(
+    step: AddNoise | Pram,
+    course: Course,
+    stream: SecretStream,
+    touched: list[str],
+    skipped: dict[str, str],
+) -> None:
     if step.columns is not None and skipped:
         step._warn_about_named(skipped)
-    secrets = {"key": stream.key_hex, "randomness": stream.origin, "part": PART}
-    record_step(step, course, touched=list(counts), skipped=skipped, secrets=secrets)
+    private = {**secrets_of(stream), "part": PART}
+    record_step(step, course, touched=tuple(touched), skipped=skipped, private=private)

@@ -12,8 +12,12 @@ import pytest
 from shoal import Roles, Table, assess, risk
 from shoal.app.studio._pages import mark_of
 from shoal.app.studio.exposure._exposure import Crowds, classes_by, crowds_by
-from shoal.app.studio.screens.risk import alone_in_words, population_in_words, right_in_words
-from shoal.app.studio.tasks.assess import assessment_of
+from shoal.app.studio.screens.risk import (
+    alone_in_words,
+    assessment_of,
+    population_in_words,
+    right_in_words,
+)
 from shoal.workflow._assessment import jsonable
 
 SCRIPT = "<script>alert(1)</script>"

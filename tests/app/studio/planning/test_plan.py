@@ -442,10 +442,8 @@ def test_a_beginning_without_quasi_identifiers_says_where_to_go(open_studio, peo
 
 
 def test_hierarchies_that_were_made_are_used(two):
-    def edit(plan, settings):
+    with two.studio.project.changing("hierarchy made") as (_, settings):
         settings["hierarchies"] = {"age": {"intervals": [7, 21]}}
-
-    two.studio.project.change("hierarchy made", edit)
     two.post("/plan/begin", name="statistics")
     assert steps_of(two)[0]["hierarchies"]["age"] == {"intervals": [7, 21]}
     two.post("/plan/steps/add", method="generalize", card="add")

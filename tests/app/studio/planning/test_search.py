@@ -14,9 +14,9 @@ import polars as pl
 import pytest
 
 from shoal.app.studio._jobs import _is_locked, write_json
+from shoal.app.studio._tasks import TRIED
 from shoal.app.studio.ladder._ladders import Ladders
 from shoal.app.studio.planning._levels import _COUNTED, Growing
-from shoal.app.studio.tasks.tune import TRIED
 from shoal.masking import Generalize
 from shoal.study.figures import front_of
 from shoal.table import Roles, Table

@@ -13,8 +13,8 @@ from tests.app.studio.conftest import PLAN, ROLES
 from tests.app.studio.parts.finished import finished, put
 
 from shoal import verify
+from shoal.app.studio._tasks import protect
 from shoal.app.studio._work import Task
-from shoal.app.studio.tasks import protect
 from shoal.workflow import sign
 
 REASON = "neighbours know it"
@@ -111,11 +111,9 @@ def test_without_a_table_nothing_is_released(open_studio):
 
 
 def test_reasons_and_purpose_that_are_written_are_done(browser):
-    def edit(plan, settings):
-        names = browser.studio.dataset.loaded(60).table.columns
+    names = browser.studio.dataset.loaded(60).table.columns
+    with browser.studio.project.changing("reasons") as (_, settings):
         settings["reasons"] = dict.fromkeys(names, "known")
-
-    browser.studio.project.change("reasons", edit)
     fields = {"recipient": "the public", "purpose": "research", "context": "a safe room"}
     text = browser.post("/release/begin", **fields, **{"metadata.ddi": "1"}).text
     assert "Each role has one" in _point(text, "Reasons are written down")
@@ -127,10 +125,8 @@ def test_reasons_and_purpose_that_are_written_are_done(browser):
 
 
 def test_texts_of_an_earlier_version_are_offered_and_move_into_the_plan(browser):
-    def edit(plan, settings):
+    with browser.studio.project.changing("as before") as (_, settings):
         settings["release"] = {"title": "Visits", "format": "tsv"}
-
-    browser.studio.project.change("as before", edit)
     assert 'value="Visits"' in browser.get("/release").text
     browser.post("/release/begin", title="Visits", format="tsv")
     assert browser.studio.project.settings["release"] == {"format": "tsv"}
@@ -214,7 +210,7 @@ def test_no_half_of_a_release_is_left_wherever_it_is_stopped(tmp_path, people, l
     folder.mkdir(parents=True)
     facts = {"source": str(people), "reading": {}, "plan": PLAN, "options": {"stop_at": line}}
     with pytest.raises(KeyboardInterrupt):
-        protect.run(_Stopping(folder, facts))
+        protect(_Stopping(folder, facts))
     assert [path.name for path in folder.iterdir()] == ["lines.json"]
     assert json.loads((folder / "lines.json").read_text(encoding="utf-8"))[-1] == line
 

@@ -22,6 +22,7 @@ from shoal.app.studio.exposure._exposure import (
     classes_by,
     crowds_by,
 )
+from shoal.errors import RolesError
 from shoal.kernels.arrays import Floats
 from shoal.table import Classes, Roles, Table
 
@@ -57,6 +58,34 @@ class Counts:
         self._combinations: tuple[tuple[Any, ...], Combinations] | None = None
         self._by_unit: dict[tuple[str, ...], Table] = {(): table}
         self._sparks: dict[str, Spark] = {}
+
+    def exposure(
+        self, known: Sequence[str], candidates: Sequence[str], roles: Roles
+    ) -> dict[str, Any]:
+        """What a page shows about unique people, waiting for it as long as a click may take.
+
+        What takes longer is None, and ``counting`` is true, so that the page asks again.
+        """
+        facts: dict[str, Any] = {"crowds": None, "without": None, "sets": None, "counting": False}
+        facts |= {"problem_of_unit": ""}
+        asked: dict[str, Future[Any]] = {}
+        small = len(self._table) * len(candidates) <= SMALL
+        end = None if small else time.monotonic() + PATIENCE
+        self._forget_waiting()
+        try:
+            asked["crowds"] = self.crowds(known, roles)
+            if known:
+                asked["without"] = self.without_each(known, roles)
+            if candidates:
+                asked["sets"] = self.grown_sets(candidates, roles)
+        except RolesError as cause:
+            return facts | {"problem_of_unit": str(cause)}
+        for name, count in asked.items():
+            try:
+                facts[name] = count.result(None if end is None else max(0, end - time.monotonic()))
+            except TimeoutError:
+                facts["counting"] = True
+        return facts
 
     def crowds(self, columns: Sequence[str], roles: Roles) -> Future[Crowds]:
         """How large the crowds are, given what an intruder knows."""
@@ -119,7 +148,7 @@ class Counts:
                 self._kept.pop(old).cancel()
         return found
 
-    def forget_waiting(self) -> None:
+    def _forget_waiting(self) -> None:
         """Cancel requests that have not started: a new page makes its own."""
         with self._lock:
             for key, asked in list(self._kept.items()):
@@ -145,37 +174,6 @@ class Counts:
         if name not in self._sparks:
             self._sparks[name] = _spark_of(self._table, name)
         return self._sparks[name]
-
-
-class Waiting:
-    """Waits for all counts of a page together, no longer than a click may take."""
-
-    def __init__(self, table: Table, columns: Sequence[str]) -> None:
-        small = len(table) * len(columns) <= SMALL
-        self._end = None if small else time.monotonic() + PATIENCE
-        self.is_over = True
-
-    def result(self, asked: Future[T]) -> T | None:
-        """The requested count; None if it takes longer, and then the page asks again."""
-        try:
-            left = None if self._end is None else max(0.0, self._end - time.monotonic())
-            return asked.result(left)
-        except TimeoutError:
-            self.is_over = False
-            return None
-
-
-def ask(
-    counts: Counts, known: Sequence[str], candidates: Sequence[str], roles: Roles
-) -> dict[str, Future[Any]]:
-    """Request all counts of unique people that a page shows, in this order."""
-    counts.forget_waiting()
-    asked: dict[str, Future[Any]] = {"crowds": counts.crowds(known, roles)}
-    if known:
-        asked["without"] = counts.without_each(known, roles)
-    if candidates:
-        asked["sets"] = counts.grown_sets(candidates, roles)
-    return asked
 
 
 def _spark_of(table: Table, name: str) -> Spark:

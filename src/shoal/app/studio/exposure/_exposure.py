@@ -16,7 +16,12 @@ import numpy.typing as npt
 
 from shoal.kernels.arrays import Flags, Floats, Integers
 from shoal.table import Classes, Table
-from shoal.table._classes import counting, once_per_person, weights_by_class
+from shoal.table._classes import (
+    counting,
+    form_classes,
+    once_per_person,
+    weights_by_class,
+)
 from shoal.table.columns._encode import Codes, Keys, Labels, combine
 from shoal.table.suggestion._column_sets import distinction_and_separation
 
@@ -95,9 +100,7 @@ def crowds_by(
 
 def classes_by(table: Table, columns: Sequence[str]) -> Classes:
     """Like ``table.crowds``, but not kept: a label per row is too much for each set of columns."""
-    from shoal.kernels.grouping import group
-
-    rows = Classes(*group(combine(map(table.codes, columns), len(table))))
+    rows = form_classes(map(table.codes, columns), len(table))
     return counting(rows, table.persons if table.has_persons else None)
 
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from typing import Any, Final
-from urllib.parse import urlencode
 
 from starlette.requests import Request
 
-from shoal.app.studio._pages import Form, Studio, action
+from shoal.app.studio._pages import Form, Studio, action, address
 from shoal.app.studio.ladder._edit import WITH_LEVEL, WITH_NODES
 from shoal.app.studio.ladder._ladders import Ladders
 from shoal.app.studio.ladder._rules import rule_of
@@ -161,11 +160,8 @@ def _asked(studio: Studio, form: Form) -> tuple[Ladders, str]:
 
 
 def _to_column(form: Form, name: str) -> str:
-    wanted = {"name": name}
-    for key in ("levels", "show", "at"):
-        if form.one(key, ""):
-            wanted[key] = form.one(key)
-    return f"/hierarchies/column?{urlencode(wanted)}"
+    shown = {key: form.one(key, "") for key in ("levels", "show", "at")}
+    return address("/hierarchies/column", name=name, **shown)
 
 
 ACTIONS: Final = [

@@ -153,23 +153,21 @@ def put(
     """Set hierarchies as one version; a list becomes a new file, and None removes one."""
     written: list[Path] = []
 
-    def edit(plan: Any, settings: Any) -> None:
-        shelf = Shelf(studio)
-        for column, given in hierarchies.items():
-            value = given
-            if isinstance(given, Hierarchy):
-                value = given.to_plan()
-                if not given.is_function:
-                    written.append(_write(studio, column, given))
-                    value = f"{FOLDER}/{written[-1].name}"
-            step = shelf.step_of(column)
-            if step is not None:
-                set_in(plan["steps"][step], ["hierarchies", column], _in_toml(value))
-                value = None
-            set_in(settings, [KEPT, column], _in_toml(value))
-
     try:
-        studio.project.change(what, edit, based_on=based_on)
+        with studio.project.changing(what, based_on=based_on) as (plan, settings):
+            shelf = Shelf(studio)
+            for column, given in hierarchies.items():
+                value = given
+                if isinstance(given, Hierarchy):
+                    value = given.to_plan()
+                    if not given.is_function:
+                        written.append(_write(studio, column, given))
+                        value = f"{FOLDER}/{written[-1].name}"
+                step = shelf.step_of(column)
+                if step is not None:
+                    set_in(plan["steps"][step], ["hierarchies", column], _in_toml(value))
+                    value = None
+                set_in(settings, [KEPT, column], _in_toml(value))
     except ShoalError:
         for place in written:  # no version refers to them
             place.unlink(missing_ok=True)

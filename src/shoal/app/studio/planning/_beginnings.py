@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from shoal.app.cli._hierarchy import propose_hierarchies
 from shoal.app.studio._project import PLAN, Project
+from shoal.app.studio.planning._methods import WORDS
 from shoal.errors import InputError
 from shoal.models import LDiversity
 from shoal.table import Table
@@ -26,48 +27,7 @@ class Beginning:
     limits: Mapping[str, float]
 
 
-BEGINNINGS: Final = (
-    Beginning(
-        "statistics",
-        "Statistics office",
-        "When a table is published for researchers and every column must have the same categories "
-        "throughout, so that counts add up. Up to 2 % of the records may be left out.",
-        {"method": "generalize", "algorithm": "full-domain", "suppression_limit": 0.02},
-        5,
-        2,
-        {},
-    ),
-    Beginning(
-        "hospital",
-        "Hospital",
-        "When patient records go to people who signed for them. Crowds of 11 keep the chance "
-        "of being found below the 9 % that medicine agencies ask for; nobody is left out.",
-        {"method": "generalize", "algorithm": "mondrian"},
-        11,
-        2,
-        {},
-    ),
-    Beginning(
-        "open",
-        "Open data",
-        "When anyone may download the table and link it with anything. Crowds are large, and an "
-        "intruder's links are counted before the release.",
-        {"method": "generalize", "algorithm": "local"},
-        20,
-        3,
-        {"max_linkage_rate": 0.05},
-    ),
-    Beginning(
-        "learning",
-        "Machine learning",
-        "When models learn from the table. Numbers stay numbers: similar records share one value, "
-        "so no column turns into ranges.",
-        {"method": "microaggregate", "dissimilarity": "gower"},
-        5,
-        2,
-        {"max_linkage_rate": 0.2},
-    ),
-)
+BEGINNINGS: Final = tuple(Beginning(name, **said) for name, said in WORDS["beginnings"].items())
 
 
 def beginning_called(name: str) -> Beginning:

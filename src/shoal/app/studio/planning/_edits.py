@@ -144,30 +144,23 @@ def replace_all(
 # -- requirements
 
 
-def set_requirement(plan: Any, key: str, place: int, value: Any) -> None:
-    """Set a requirement at a place among those of its name; None removes it."""
+def set_requirement(plan: Any, key: str, place: int | None, value: Any) -> None:
+    """Set a requirement at a place among those of its name, or add one; None removes it."""
     if "require" not in plan:
         plan["require"] = tomlkit.table()
     asked = plan["require"]
     before = _unwrapped(asked[key]) if key in asked else []
     listed = before if isinstance(before, list) else [before]
-    if value is None:
-        del listed[place]
-    elif place < len(listed):
-        listed[place] = value
-    else:
+    if place is None:
         listed.append(value)
+    else:
+        listed[place : place + 1] = [] if value is None else [value]
     if listed:
         asked[key] = _item(listed[0] if len(listed) == 1 else listed)
         return
     del asked[key]
     if not len(asked):
         del plan["require"]
-
-
-def add_requirement(plan: Any, key: str, value: Any) -> None:
-    """Add a requirement."""
-    set_requirement(plan, key, 1_000, value)
 
 
 # -- values

@@ -10,20 +10,19 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import CancelledError, Executor, ThreadPoolExecutor, TimeoutError
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
 from weakref import WeakKeyDictionary
 
 from shoal.app.studio._dataset import Dataset
 from shoal.app.studio._jobs import Job
 from shoal.app.studio._pages import Studio
+from shoal.app.studio._project import Project
 from shoal.app.studio.ladder._ladders import Ladders
 from shoal.app.studio.planning import _edits as edits
 from shoal.app.studio.planning._fields import Place, group_models, number_in
 from shoal.errors import InputError, ShoalError
 from shoal.masking import Generalize
 from shoal.masking.generalization._space import LevelNode, LevelSpace
-from shoal.workflow import Plan
 
 #: The entries of a generalize step that a search of levels needs.
 _KEPT: Final = (
@@ -54,9 +53,9 @@ class Ask:
     def limit(self) -> Any:
         return self.step.get("suppression_limit", 0.0)
 
-    def made(self, folder: Path) -> Generalize:
+    def made(self, project: Project) -> Generalize:
         """The step; raises an error if it is wrong."""
-        (step,) = Plan.from_dict({"steps": [dict(self.step)]}, folder=folder).steps
+        step = project.step(self.step)
         assert isinstance(step, Generalize)
         return step
 
@@ -157,7 +156,7 @@ _COUNTED: WeakKeyDictionary[Dataset, _Counted] = WeakKeyDictionary()
 
 def space_of(studio: Studio, place: Place, ask: Ask) -> Growing[LevelSpace]:
     """The space of a request: a single item, once it is there."""
-    step, table = ask.made(studio.project.folder), place.table
+    step, table = ask.made(studio.project), place.table
 
     def make() -> Iterator[LevelSpace]:
         space = step.space(table)

@@ -32,36 +32,36 @@ _NAMELESS: Final = (ROOT, "missing", "all other values")
 
 @dataclass(frozen=True)
 class Candidate:
-    """A plan that was tried: its job, and the result, if any."""
+    """A plan that was tried: its job, and the result, which may be empty."""
 
     letter: str
     job: Job
-    found: Mapping[str, Any] | None
+    found: Mapping[str, Any]
 
     @classmethod
     def of(cls, job: Job, letter: str = "") -> Candidate:
-        found = job.result() if job.state == "done" else None
-        return cls(letter, job, found if _is_whole(found) else None)
+        found = job.result() if job.state == "done" else {}
+        return cls(letter, job, found if _is_whole(found) else {})
 
     @property
     def is_damaged(self) -> bool:
-        return self.job.state == "done" and self.found is None
+        return self.job.state == "done" and not self.found
 
     @property
     def holds(self) -> bool:
-        return self.found is not None and self.found.get("refused") is None
+        return bool(self.found) and self.found.get("refused") is None
 
     @property
     def sentence(self) -> str:
         """Why a release with this plan would be refused, or was not tried."""
         if self.is_damaged:
             return "The result of this comparison cannot be read. Compare the plan again."
-        return self.job.sentence if self.found is None else str(self.found.get("refused") or "")
+        return str(self.found.get("refused") or "") if self.found else self.job.sentence
 
     @property
     def verdict(self) -> str:
         """The result in one line."""
-        if self.found is None:
+        if not self.found:
             words = {"running": "is being measured", "refused": "does not work on this table"}
             return (
                 "cannot be read" if self.is_damaged else words.get(self.job.state, "not measured")
@@ -84,7 +84,6 @@ class Candidate:
         detail = self.value("normalized_certainty_penalty")
         if detail:
             return f"loses {_words.percent(100 * detail)} of detail"
-        assert self.found is not None
         groups: list[Mapping[str, Any]] = next(iter(self.found["groups"].values()), [])
         records = sum(group["records"] for group in groups)
         changed = sum(group["records"] * group["changed"] for group in groups) / max(1, records)
@@ -92,7 +91,7 @@ class Candidate:
 
     def value(self, name: str) -> float | None:
         """A number that was measured on the masked table."""
-        if self.found is None:
+        if not self.found:
             return None
         measured = self.found["after"]["measurements"].get(name, {}).get("value")
         return float(measured) if isinstance(measured, (int, float)) else None
@@ -103,11 +102,10 @@ class Candidate:
 
     @property
     def size_bars(self) -> list[Bar]:
-        return [Bar(**bar) for bar in self.found["sizes"]] if self.found else []
+        return [Bar(**bar) for bar in self.found.get("sizes", ())]
 
     @property
     def risk_chart(self) -> _figures.RiskChart:
-        assert self.found is not None
         after = self.found["after"]
         smaller = _figures.smaller_than(after["classes"]["records_by_size"], after["k"])
         return _figures.risk_chart(self.size_bars, smaller, after["k"])
@@ -165,7 +163,7 @@ class Group:
 
 def measure_groups(candidates: Sequence[Candidate]) -> list[Group]:
     """The measures of the original and of each candidate, grouped by topic."""
-    found = [one.found for one in candidates if one.found is not None]
+    found = [one.found for one in candidates if one.found]
     if not found:
         return []
     tables = [found[0]["before"]["measurements"], *(one["after"]["measurements"] for one in found)]
@@ -270,11 +268,8 @@ class Picture:
 
 def column_pictures(candidates: Sequence[Candidate], *, named: bool) -> list[Picture]:
     """The distributions, changed columns first; values are shown only if ``named``."""
-    measured = [one for one in candidates if one.found is not None]
-    columns: dict[str, dict[str, Mapping[str, Any]]] = {}
-    for one in measured:
-        for profile in one.found["columns"] if one.found else ():
-            columns.setdefault(profile["name"], {})[one.letter] = profile
+    measured = [one for one in candidates if one.found]
+    columns = _by_letter("name", {one.letter: one.found["columns"] for one in measured})
     pictures = []
     for name, by_letter in columns.items():
         states = {profile["status"] for profile in by_letter.values()}
@@ -283,6 +278,17 @@ def column_pictures(candidates: Sequence[Candidate], *, named: bool) -> list[Pic
         role = next(iter(by_letter.values()))["role"]
         pictures.append(Picture(name, role, status, drawn))
     return sorted(pictures, key=lambda each: (not each.changed, each.role != "quasi_identifiers"))
+
+
+def _by_letter(
+    key: str, listed: Mapping[str, Sequence[Mapping[str, Any]]]
+) -> dict[str, dict[str, Mapping[str, Any]]]:
+    """What the candidates have under each name, by the letters of the candidates."""
+    found: dict[str, dict[str, Mapping[str, Any]]] = {}
+    for letter, parts in listed.items():
+        for part in parts:
+            found.setdefault(part[key], {})[letter] = part
+    return found
 
 
 def _drawn(
@@ -314,7 +320,7 @@ def payable_columns(candidates: Sequence[Candidate]) -> list[str]:
     """The columns whose values can split the losses, the widest gap first."""
     gaps: dict[str, float] = {}
     for one in candidates:
-        for name, groups in one.found["groups"].items() if one.found else ():
+        for name, groups in one.found.get("groups", {}).items():
             losses = [group["detail"] for group in groups if group["records"] >= _FEW]
             gap = max(losses) - min(losses) if losses else 0.0
             gaps[name] = max(gap, gaps.get(name, 0.0))
@@ -323,11 +329,10 @@ def payable_columns(candidates: Sequence[Candidate]) -> list[str]:
 
 def payers(candidates: Sequence[Candidate], column: str, loss: str, *, named: bool) -> Payers:
     """Who bears the loss, by the values of a column; groups are numbered unless ``named``."""
-    measured = [one for one in candidates if one.found is not None]
-    groups: dict[str, dict[str, Mapping[str, Any]]] = {}
-    for one in measured:
-        for group in one.found["groups"].get(column, ()) if one.found else ():
-            groups.setdefault(group["label"], {})[one.letter] = group
+    measured = [one for one in candidates if one.found]
+    groups = _by_letter(
+        "label", {one.letter: one.found["groups"].get(column, ()) for one in measured}
+    )
     rows, sentences = [], []
     for number, (label, by_letter) in enumerate(groups.items(), start=1):
         shown = label if named or label in _NAMELESS else f"group {number}"

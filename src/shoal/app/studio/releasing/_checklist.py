@@ -104,7 +104,7 @@ def _earlier(studio: Studio, compared: Candidate | None) -> Point:
     ids = [kept.job.id for kept in releases(studio) if same_table(studio, kept.result)]
     if not ids:
         return Point("done", title, "This project has no earlier release of this table.", "release")
-    followed = (compared.found or {}).get("earlier", {}) if compared else {}
+    followed = compared.found.get("earlier", {}) if compared else {}
     left = [id for id in ids if followed.get(id, "") is not None]
     if left:
         sentence = (

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import urlencode
 
 from starlette.requests import Request
 from starlette.responses import Response
 
 from shoal.app.studio._jobs import Job
-from shoal.app.studio._pages import Form, Mark, Room, Studio, action, page, show
+from shoal.app.studio._pages import Form, Mark, Room, Studio, action, address, page, show
 from shoal.app.studio._project import Version
 from shoal.app.studio.releasing import _candidates
 from shoal.app.studio.releasing._candidates import LETTERS, LOSSES, Candidate
@@ -25,7 +24,7 @@ def candidate_in_force(studio: Studio) -> Candidate | None:
     for job in studio.jobs.all("compare"):
         if job.state in ("done", "refused") and same_plan(studio, job.plan):
             found = Candidate.of(job)
-            if found.found is None or same_table(studio, found.found):
+            if not found.found or same_table(studio, found.found):
                 return found
     return None
 
@@ -36,7 +35,7 @@ def _mark(studio: Studio) -> Mark:
         return Mark("open", "being measured")
     found = candidate_in_force(studio)
     if found is not None:
-        good = found.holds and bool(found.found and found.found["claims"])
+        good = found.holds and bool(found.found["claims"])
         return Mark("done" if good else "attention", found.verdict)
     if jobs:
         return Mark("attention", "the plan has changed since it was compared")
@@ -47,18 +46,17 @@ def _show(studio: Studio, request: Request) -> Response:
     jobs, given = studio.jobs.all("compare"), request.query_params
     chosen = _chosen(studio, given.getlist("with"), jobs)
     candidates = [Candidate.of(job, letter) for job, letter in zip(chosen, LETTERS, strict=False)]
-    measured = [one for one in candidates if one.found is not None]
+    measured = [one for one in candidates if one.found]
     named = given.get("show") == "values"
     columns = _candidates.payable_columns(candidates)
     by, loss = given.get("by") or next(iter(columns), ""), given.get("loss") or "detail"
     if columns and (by not in columns or loss not in LOSSES):
         raise InputError("The loss cannot be split by this column. Choose one from the list.")
-    picked = [("with", job.id) for job in chosen] if given.getlist("with") else []
+    picked = [job.id for job in chosen] if given.getlist("with") else []
 
-    def address(**changed: str) -> str:
+    def here(**changed: str) -> str:
         fields = {"show": "values" if named else "", "by": by, "loss": loss} | changed
-        query = [*picked, *((name, value) for name, value in fields.items() if value)]
-        return f"/compare?{urlencode(query)}"
+        return address("/compare", **{"with": picked}, **fields)
 
     facts: dict[str, Any] = {
         "candidates": candidates,
@@ -70,13 +68,13 @@ def _show(studio: Studio, request: Request) -> Response:
         "payers": _candidates.payers(candidates, by, loss, named=named) if columns else None,
         "losses": LOSSES,
         "named": named,
-        "picked": picked,
-        "address": address,
+        "picked": [("with", id) for id in picked],
+        "address": here,
         "jobs": jobs,
         "in_force": candidate_in_force(studio),
         "versions": _plans(studio),
         "now": [one.letter for one in candidates if same_plan(studio, one.job.plan)],
-        "stale": [one.letter for one in measured if not same_table(studio, one.found or {})],
+        "stale": [one.letter for one in measured if not same_table(studio, one.found)],
     }
     return show(request, "compare.html.j2", ROOM, **facts)
 

@@ -6,7 +6,6 @@ import os
 from pathlib import Path
 from typing import Any, Final
 
-import tomlkit
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -18,7 +17,6 @@ from shoal.table import Roles, other_texts
 from shoal.table.storage._formats import format_of
 from shoal.table.storage.inference._missing import DEFAULT_MISSING
 
-_MOST_FILES: Final = 200
 _PREVIEWED: Final = 20
 _ROWS: Final = 50
 _LARGE: Final = 20_000  # rows from which compiling is worthwhile
@@ -55,7 +53,11 @@ def _mark(studio: Studio) -> Mark:
 
 def _show(studio: Studio, request: Request) -> Response:
     facts: dict[str, Any] = {"source": None, "found": None, "rows": None, "unread": None}
-    facts |= {"files": _files(studio), "exposure": studio.project.exposure, "options": {}}
+    facts |= {
+        "files": studio.dataset.files(_is_data),
+        "exposure": studio.project.exposure,
+        "options": {},
+    }
     facts |= {"signs": DEFAULT_MISSING, "unit": (), "household": ()}
     if studio.project.problem is None:
         roles = studio.project.plan.roles or Roles()
@@ -123,16 +125,6 @@ def _offset(request: Request, name: str, total: int, step: int) -> int:
     return at // step * step if at < total else 0
 
 
-def _files(studio: Studio) -> list[tuple[str, str]]:
-    """The data files in the folders that may be read, with their names in the form."""
-    found: dict[str, str] = {}
-    for root in studio.dataset.roots:
-        for path in sorted(root.glob("*")):
-            if os.path.isfile(path) and _is_data(path) and len(found) < _MOST_FILES:
-                found[str(path)] = path.name
-    return list(found.items())
-
-
 def _is_data(path: Path) -> bool:
     try:
         format_of(path)
@@ -146,15 +138,12 @@ def choose(studio: Studio, source: Path) -> None:
     place = studio.dataset.allowed(str(source))
     inside = place.is_relative_to(studio.project.folder)
     named = str(place.relative_to(studio.project.folder) if inside else place)
-
-    def edit(plan: Any, settings: Any) -> None:
+    with studio.project.changing(f"table chosen: {place.name}") as (plan, settings):
         if settings.get("source", {}).get("path") != named:
             was_there = "source" in settings
             settings["source"] = {"path": named}
             if was_there:  # another file may have another format
                 set_in(plan, ["read"], None)
-
-    studio.project.change(f"table chosen: {place.name}", edit)
 
 
 def _choose(studio: Studio, form: Form, request: Request) -> str:
@@ -179,12 +168,9 @@ def _read(studio: Studio, form: Form, request: Request) -> str:
     given["missing_values"] = list(dict.fromkeys(filter(None, signs))) or None
     given["header"] = True if form.all("header") else None
     given["columns"] = None  # their kinds may change
-
-    def edit(plan: Any, settings: Any) -> None:
+    with studio.project.changing("reading options changed") as (plan, _):
         for name, value in given.items():
             set_in(plan, ["read", name], value)
-
-    studio.project.change("reading options changed", edit)
     return "/data"
 
 
@@ -195,13 +181,10 @@ def _missing(studio: Studio, form: Form, request: Request) -> str:
         raise InputError("Choose the texts that stand for a missing value.")
     if not {*signs} <= {text for one in found.mixed for text in other_texts(found.table, one)}:
         raise InputError("The table does not have these texts any more. Reload the page.")
-
-    def edit(plan: Any, settings: Any) -> None:
+    with studio.project.changing("more texts stand for a missing value") as (plan, _):
         now = plan.get("read", {}).get("missing_values", [])
         set_in(plan, ["read", "missing_values"], list(dict.fromkeys([*now, *signs])))
         set_in(plan, ["read", "columns"], None)  # their kinds may change
-
-    studio.project.change("more texts stand for a missing value", edit)
     return "/data"
 
 
@@ -218,19 +201,14 @@ def _whose(studio: Studio, form: Form, request: Request) -> str:
     absent = [name for name in (*columns, *(household or ())) if name not in known]
     if absent:
         raise InputError("The table does not have this column any more. Reload the page.")
-
-    def edit(plan: Any, settings: Any) -> None:
-        if "roles" not in plan:
-            plan["roles"] = tomlkit.table()
-        roles = plan["roles"]
+    with studio.project.changing("row ownership") as (plan, _):
+        roles = plan.get("roles", {})
         if unit != "row":
             for role in ("identifiers", "quasi_identifiers", "sensitive", "insensitive", "drop"):
                 left = [name for name in roles.get(role, []) if name not in columns]
-                set_in(roles, [role], left or None)
-        set_in(roles, ["unit"], unit)
-        set_in(roles, ["household"], household)
-
-    studio.project.change("row ownership", edit)
+                set_in(plan, ["roles", role], left or None)
+        set_in(plan, ["roles", "unit"], unit)
+        set_in(plan, ["roles", "household"], household)
     return "/data"
 
 

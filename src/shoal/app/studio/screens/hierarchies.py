@@ -7,12 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import urlencode
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from shoal.app.studio._pages import Mark, Room, Studio, page, show
+from shoal.app.studio._pages import Mark, Room, Studio, address, page, show
 from shoal.app.studio.ladder._actions import (
     ACTIONS,
     LISTED,
@@ -28,7 +27,6 @@ from shoal.app.studio.ladder._store import Held, Shelf
 from shoal.errors import InputError, ShoalError
 from shoal.table.hierarchy._rule import UNITS
 
-_MOST_FILES: Final = 200
 #: How many seconds a page makes ladders before it is shown; the rest follows when it asks again.
 _PATIENCE: Final = 0.6
 
@@ -226,21 +224,17 @@ def _linker(
     now |= {"under": None if under is None else f"{under[0]}.{under[1]}"}
     now |= {"show": "values" if shown else None, "page": None}
 
-    def link(**changed: Any) -> str:
-        wanted = {key: value for key, value in (now | changed).items() if value is not None}
-        return f"/hierarchies/column?{urlencode(wanted)}"
-
-    return link
+    return lambda **changed: address("/hierarchies/column", **now | changed)
 
 
 def _files(studio: Studio) -> list[tuple[str, str]]:
-    """The files that may be hierarchies, below the folders that may be read."""
-    found: list[Path] = []
-    for root in studio.dataset.roots:
-        for folder in (root, root / "hierarchies"):
-            found += [path for path in sorted(folder.glob("*.csv")) if path.is_file()]
+    """The files that may be hierarchies."""
     source = studio.dataset.source
-    return [(str(path), path.name) for path in dict.fromkeys(found) if path != source][:_MOST_FILES]
+
+    def fits(path: Path) -> bool:
+        return path.suffix == ".csv" and path != source
+
+    return studio.dataset.files(fits, "hierarchies")
 
 
 ROOM = Room(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,7 +33,6 @@ from shoal.app.studio.planning._requirements import (
 from shoal.errors import InputError, PlanError, ShoalError
 from shoal.masking import discover_maskers
 from shoal.table import Roles
-from shoal.workflow import Plan
 from shoal.workflow.report._words import step_title
 
 
@@ -116,9 +116,7 @@ def _card(number: int, raw: Mapping[str, Any], place: Place, studio: Studio) -> 
     columns: list[str] = []
     problem, note = None, ""
     try:
-        studio.project.check_files(raw)
-        step = Plan.from_dict({"steps": [dict(raw)]}, folder=studio.project.folder).steps[0]
-        columns, note = touched_by(step, place.table)
+        columns, note = touched_by(studio.project.step(raw), place.table)
     except ShoalError as cause:
         problem = str(cause)
     if cls is None:
@@ -134,7 +132,7 @@ def _card(number: int, raw: Mapping[str, Any], place: Place, studio: Studio) -> 
 
 # -- changing
 
-_Change = Callable[[Studio, Form], str]
+_Change = Callable[[Studio, Form], None]
 
 
 def _beside(path: str, change: _Change) -> Route:
@@ -142,7 +140,7 @@ def _beside(path: str, change: _Change) -> Route:
 
     def act(studio: Studio, form: Form, request: Request) -> str | Response:
         try:
-            return change(studio, form)
+            change(studio, form)
         except Conflict:
             raise
         except ShoalError as cause:
@@ -154,26 +152,22 @@ def _beside(path: str, change: _Change) -> Route:
             answer.status_code = 422
             answer.headers["hx-push-url"] = "false"
             return answer
+        return "/plan"
 
     return action(path, act)
 
 
-def _begin(studio: Studio, form: Form) -> str:
+def _begin(studio: Studio, form: Form) -> None:
     beginning = beginning_called(form.one("name"))
     place = place_of(studio)
     steps, require = plan_for(beginning, place.table, studio.project, place.made)
-
-    def edit(plan: Any, settings: Any) -> None:
+    with studio.project.changing(f"started as: {beginning.title}") as (plan, _):
         edits.replace_all(plan, steps, require)
 
-    studio.project.change(f"started as: {beginning.title}", edit)
-    return "/plan"
 
-
-def _add_step(studio: Studio, form: Form) -> str:
-    place = place_of(studio)
-    known = {method.name: method for method in methods_for(place.table)}
-    method = known.get(form.one("method"))
+def _add_step(studio: Studio, form: Form) -> None:
+    place, name = place_of(studio), form.one("method")
+    method = next((one for one in methods_for(place.table) if one.name == name), None)
     if method is None:
         raise InputError("There is no such method. Choose one from the list.")
     if method.unfit is not None:
@@ -184,76 +178,54 @@ def _add_step(studio: Studio, form: Form) -> str:
         found = hierarchies_in_plan(place.table, names, studio.project, place.made, ordered=True)
         # a hierarchy that was made by hand is also used for numbers
         step["hierarchies"] = {n: place.made[n] for n in names if n in place.made} | found
-
-    def edit(plan: Any, settings: Any) -> None:
+    with studio.project.changing(f"step added: {method.title}") as (plan, _):
         edits.add_step(plan, step)
 
-    studio.project.change(f"step added: {method.title}", edit)
-    return "/plan"
 
-
-def _change_step(studio: Studio, form: Form) -> str:
-    number, version, place = form.whole("step"), form.whole("version"), place_of(studio)
-
-    def edit(plan: Any, settings: Any) -> None:
+@contextmanager
+def _changing_step(studio: Studio, form: Form, what: str) -> Iterator[tuple[Any, int]]:
+    """The plan, and the number of the step in it that the page shows."""
+    number, version = form.whole("step"), form.whole("version")
+    with studio.project.changing(f"step {number + 1} {what}") as (plan, _):
         edits.check_step(studio.project, version, plan, number)
+        yield plan, number
+
+
+def _change_step(studio: Studio, form: Form) -> None:
+    place = place_of(studio)
+    with _changing_step(studio, form, "changed") as (plan, number):
         raw = edits.steps_in(plan.unwrap())[number]
         cls = discover_maskers().get(str(raw.get("method")))
         if cls is None:
             raise PlanError("This step has no method that Shoal knows. Remove it.")
         given = edits.parameters_in(raw, cls)
         values = values_of(cls, form, given, place)
-        studio.project.check_files(values)
-        Plan.from_dict({"steps": [{"method": cls.method, **values}]}, folder=studio.project.folder)
+        studio.project.step({"method": cls.method, **values})  # raises if it is wrong
         edits.change_step(plan, number, values)
 
-    studio.project.change(f"step {number + 1} changed", edit)
-    return "/plan"
 
-
-def _move_step(studio: Studio, form: Form) -> str:
-    number, version, by = form.whole("step"), form.whole("version"), form.whole("by")
-
-    def edit(plan: Any, settings: Any) -> None:
-        edits.check_step(studio.project, version, plan, number)
+def _move_step(studio: Studio, form: Form) -> None:
+    by = form.whole("by")
+    with _changing_step(studio, form, f"moved {'up' if by < 0 else 'down'}") as (plan, number):
         edits.move_step(plan, number, by)
 
-    studio.project.change(f"step {number + 1} moved {'up' if by < 0 else 'down'}", edit)
-    return "/plan"
 
-
-def _remove_step(studio: Studio, form: Form) -> str:
-    number, version = form.whole("step"), form.whole("version")
-
-    def edit(plan: Any, settings: Any) -> None:
-        edits.check_step(studio.project, version, plan, number)
+def _remove_step(studio: Studio, form: Form) -> None:
+    with _changing_step(studio, form, "removed") as (plan, number):
         edits.remove_step(plan, number)
 
-    studio.project.change(f"step {number + 1} removed", edit)
-    return "/plan"
 
-
-def _add_requirement(studio: Studio, form: Form) -> str:
+def _add_requirement(studio: Studio, form: Form) -> None:
     key = form.one("key")
     value = value_from(key, form, usual_of(key), place_of(studio))
-
-    def edit(plan: Any, settings: Any) -> None:
-        edits.add_requirement(plan, key, value)
-
-    studio.project.change(f"required: {_said(key, value)}", edit)
-    return "/plan"
+    with studio.project.changing(f"required: {_said(key, value)}") as (plan, _):
+        edits.set_requirement(plan, key, None, value)
 
 
-def _change_requirement(studio: Studio, form: Form) -> str:
-    key, number, version = form.one("key"), form.whole("place"), form.whole("version")
+def _change_requirement(studio: Studio, form: Form) -> None:
+    key = form.one("key")
     value = value_from(key, form, {}, place_of(studio))
-
-    def edit(plan: Any, settings: Any) -> None:
-        edits.check_requirement(studio.project, version, plan, key, number)
-        edits.set_requirement(plan, key, number, value)
-
-    studio.project.change(f"required: {_said(key, value)}", edit)
-    return "/plan"
+    _set_requirement(studio, form, f"required: {_said(key, value)}", value)
 
 
 def _said(key: str, value: Any) -> str:
@@ -262,15 +234,16 @@ def _said(key: str, value: Any) -> str:
     return in_words(key, given).rstrip(".")
 
 
-def _remove_requirement(studio: Studio, form: Form) -> str:
+def _remove_requirement(studio: Studio, form: Form) -> None:
+    _set_requirement(studio, form, f"no longer required: {form.one('key')}", None)
+
+
+def _set_requirement(studio: Studio, form: Form, what: str, value: Any) -> None:
+    """Set the requirement that the page shows; None removes it."""
     key, number, version = form.one("key"), form.whole("place"), form.whole("version")
-
-    def edit(plan: Any, settings: Any) -> None:
+    with studio.project.changing(what) as (plan, _):
         edits.check_requirement(studio.project, version, plan, key, number)
-        edits.set_requirement(plan, key, number, None)
-
-    studio.project.change(f"no longer required: {key}", edit)
-    return "/plan"
+        edits.set_requirement(plan, key, number, value)
 
 
 ROOM = Room(

@@ -21,6 +21,7 @@ from shoal.app.studio._pages import (
     show,
 )
 from shoal.app.studio._project import Version
+from shoal.app.studio._tasks import LINES
 from shoal.app.studio.releasing._checklist import Point, about_of, checklist, reasons_of
 from shoal.app.studio.releasing._releases import (
     changes_since,
@@ -30,7 +31,6 @@ from shoal.app.studio.releasing._releases import (
     same_table,
 )
 from shoal.app.studio.screens.compare import candidate_in_force
-from shoal.app.studio.tasks.protect import LINES
 from shoal.errors import InputError
 from shoal.table import FORMATS, LABELLED, check_standards
 from shoal.workflow import ATTACKS, AboutRelease
@@ -146,8 +146,7 @@ def _begin(studio: Studio, form: Form, request: Request) -> str:
         raise InputError(f"A field is limited to {_LONGEST:,} characters. Shorten the text.")
 
     check_standards(tuple(papers["metadata"]), written)
-
-    def edit(plan: Any, settings: Any) -> None:
+    with studio.project.changing("description of the release") as (plan, settings):
         set_in(settings, ["release", "format"], written)
         for name, text in said.items():
             set_in(settings, ["release", name], None)  # where an earlier version kept it
@@ -156,8 +155,6 @@ def _begin(studio: Studio, form: Form, request: Request) -> str:
             set_in(plan, ["release", kind], names or None)
         if "release" in plan and not plan["release"]:
             del plan["release"]
-
-    studio.project.change("description of the release", edit)
     if form.one("then", "keep") != "release":
         return "/release"
     return f"/release/{_started(studio, written).id}"

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import tomllib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
 from itertools import pairwise
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -15,12 +16,14 @@ from starlette.responses import Response
 from shoal.app.studio._dataset import Loaded
 from shoal.app.studio._jobs import Job
 from shoal.app.studio._pages import Form, Mark, Room, Studio, action, page, show
-from shoal.app.studio.exposure._counts import Waiting, ask
 from shoal.app.studio.exposure._exposure import Crowds
 from shoal.app.studio.screens.roles import roles_in
-from shoal.app.studio.tasks.assess import assessment_of
-from shoal.errors import InputError, RolesError
+from shoal.errors import InputError
+from shoal.measurement import Measurement
 from shoal.table import Roles
+from shoal.workflow import Assessment
+from shoal.workflow._assessment import ClassFacts
+from shoal.workflow._require import discover_all_measures
 from shoal.workflow.release._profile import SIZE_LIMITS, Bar
 from shoal.workflow.report import _figures, _words
 from shoal.workflow.report._assessment import _facts as facts_of_assessment
@@ -136,14 +139,8 @@ def _exposure(loaded: Loaded, roles: Roles, asked: Question) -> dict[str, Any]:
     facts |= {"problem_of_unit": "", "population": None, "cards": None, "charts": None}
     if not roles.quasi_identifiers:
         return facts
-    counts, waiting = loaded.counts, Waiting(loaded.table, asked.known)
-    try:
-        wanted = ask(counts, asked.known, asked.known, roles)
-    except RolesError as cause:
-        return facts | {"problem_of_unit": str(cause)}
-    facts |= {name: waiting.result(each) for name, each in wanted.items()}
+    facts |= loaded.counts.exposure(asked.known, asked.known, roles)
     crowds: Crowds | None = facts["crowds"]
-    facts["counting"] = not waiting.is_over
     if crowds is None or not crowds.total:
         return facts
     population = crowds.in_population(asked.fraction)
@@ -197,6 +194,34 @@ def _assessed(studio: Studio, loaded: Loaded, roles: Roles) -> dict[str, Any]:
         return {"job": job, "found": None, "changed": ()}
     found = facts_of_assessment(assessment_of(result))
     return {"job": job, "found": found, "changed": _changed_since(job, result, loaded, roles)}
+
+
+def assessment_of(result: Mapping[str, Any]) -> Assessment:
+    """The assessment that a job saved, without the values of single records.
+
+    Measures that compare are not listed as left out, since there is no second table.
+    """
+    infos, classes = discover_all_measures(), result["classes"]
+    known = {each.name: classes[each.name] for each in fields(ClassFacts) if each.name in classes}
+    left_out = result["left_out"].items()
+    return Assessment(
+        **{name: result[name] for name in ("rows", "columns", "roles", "missing", "failed")},
+        classes=ClassFacts(k=classes["smallest"], **known),
+        measurements={name: _measurement(one) for name, one in result["measurements"].items()},
+        notes=tuple(result["notes"]),
+        left_out={name: why for name, why in left_out if not infos[name].needs_original},
+    )
+
+
+def _measurement(facts: Mapping[str, Any]) -> Measurement:
+    interval = facts["interval"]
+    return Measurement(
+        facts["name"],
+        math.nan if facts["value"] is None else facts["value"],
+        interval=None if interval is None or None in interval else (interval[0], interval[1]),
+        **{name: facts[name] for name in ("baseline", "direction", "details")},
+        warnings=tuple(facts["warnings"]),
+    )
 
 
 def _changed_since(job: Job, result: Any, loaded: Loaded, roles: Roles) -> list[str]:

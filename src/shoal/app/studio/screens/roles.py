@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Final
-from urllib.parse import urlencode
 
 import tomlkit
 from starlette.datastructures import QueryParams
@@ -14,11 +13,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from shoal.app.studio._dataset import Loaded
-from shoal.app.studio._pages import Form, Mark, Room, Studio, action, page, set_in, show
-from shoal.app.studio.exposure._counts import Spark, Waiting, ask
+from shoal.app.studio._pages import Form, Mark, Room, Studio, action, address, page, set_in, show
+from shoal.app.studio.exposure._counts import Spark
 from shoal.app.studio.planning._levels import count_ahead
 from shoal.app.studio.screens.plan import place_of
-from shoal.errors import InputError, RolesError
+from shoal.errors import InputError
 from shoal.table import Roles
 from shoal.table.suggestion._role_suggestion import ColumnFacts
 
@@ -82,8 +81,7 @@ class View:
         """The address of such a page."""
         given = {"q": self.text, "only": "open" if self.undecided else "", "page": self.page}
         given |= {"keep": self.keep, **other}
-        named = {name: value for name, value in given.items() if value not in ("", 1)}
-        return f"/roles?{urlencode(named)}" if named else "/roles"
+        return address("/roles", **given | ({"page": None} if given["page"] == 1 else {}))
 
     def shows(self, number: int, name: str, role: str) -> bool:
         """Whether the filter matches a column; one that was just decided stays visible."""
@@ -185,18 +183,10 @@ def _lines(
 
 def _exposure(loaded: Loaded, roles: Roles) -> dict[str, Any]:
     """How many people are unique, and the smallest sets of columns that single them out."""
-    counts = loaded.counts
-    quasi, candidates = roles.quasi_identifiers, _may_be_known(loaded, roles)
-    waiting = Waiting(loaded.table, candidates)
-    facts: dict[str, Any] = {"crowds": None, "without": None, "sets": None, "problem_of_unit": ""}
-    facts |= {"crowds_total": 0}
-    try:
-        asked = ask(counts, quasi, candidates, roles)
-    except RolesError as cause:
-        return facts | {"problem_of_unit": str(cause), "counting": False, "candidates": candidates}
-    facts |= {name: waiting.result(each) for name, each in asked.items()}
-    facts["crowds_total"] = counts.people(roles)
-    return facts | {"counting": not waiting.is_over, "candidates": candidates}
+    candidates = _may_be_known(loaded, roles)
+    facts = loaded.counts.exposure(roles.quasi_identifiers, candidates, roles)
+    total = 0 if facts["problem_of_unit"] else loaded.counts.people(roles)
+    return facts | {"crowds_total": total, "candidates": candidates}
 
 
 def _may_be_known(loaded: Loaded, roles: Roles) -> tuple[str, ...]:
@@ -222,19 +212,17 @@ def _suggestions(loaded: Loaded, roles: Roles) -> dict[str, ColumnFacts]:
 # -- changes
 
 
-def _change(studio: Studio, loaded: Loaded, what: str, edit: Callable[[Any, Any], None]) -> None:
-    """Edit the roles; roles that do not fit the table are refused, and nothing changes."""
-
-    def checked(plan: Any, settings: Any) -> None:
+@contextmanager
+def _changing(studio: Studio, loaded: Loaded, what: str) -> Iterator[tuple[Any, Any]]:
+    """The roles in the plan, and the settings; roles that do not fit the table are refused."""
+    with studio.project.changing(what) as (plan, settings):
         if "roles" not in plan:
             plan["roles"] = tomlkit.table()
-        edit(plan["roles"], settings)
+        yield plan["roles"], settings
         roles = Roles.from_dict(plan["roles"].unwrap())
         known = set(loaded.table.columns)
         gone = [name for _, name in roles.items() if name not in known]
         loaded.table.with_roles(roles.without(gone))
-
-    studio.project.change(what, checked)
 
 
 def _set_roles(roles: Any, settings: Any, choices: Mapping[str, str]) -> None:
@@ -296,16 +284,13 @@ def _decide(studio: Studio, form: Form, request: Request) -> str:
     before = choice_of(roles, name)
     if choice != before:
         _refuse_owner(roles, name)
-
-    def edit(given: Any, settings: Any) -> None:
+    what = f"{name}: {CHOICES[choice][0]}" if choice != before else f"{name}: why"
+    with _changing(studio, loaded, what) as (given, settings):
         said = str(settings.get("reasons", {}).get(name, ""))
         if choice != before:
             _set_roles(given, settings, {name: choice})
         if reason != said:
             set_in(settings, ["reasons", name], reason or None)
-
-    what = f"{name}: {CHOICES[choice][0]}" if choice != before else f"{name}: why"
-    _change(studio, loaded, what, edit)
     return _back(form, keep=number)
 
 
@@ -318,8 +303,8 @@ def _take(studio: Studio, form: Form, request: Request) -> str:
     if facts.role is None:
         raise InputError("There is no suggestion for this column. Choose a role.")
     _refuse_owner(roles, name)
-    edit = partial(_take_all, {name: facts})
-    _change(studio, loaded, f"{name}: {CHOICES[facts.role][0]}, as suggested", edit)
+    with _changing(studio, loaded, f"{name}: {CHOICES[facts.role][0]}, as suggested") as texts:
+        _take_all({name: facts}, *texts)
     return _back(form, keep=number)
 
 
@@ -328,8 +313,8 @@ def _take_suggestions(studio: Studio, form: Form, request: Request) -> str:
     loaded = studio.dataset.loaded()
     roles, _ = roles_in(studio, loaded)
     taken = _suggestions(loaded, roles)
-    what = f"suggested roles taken for {len(taken):,} columns"
-    _change(studio, loaded, what, partial(_take_all, taken))
+    with _changing(studio, loaded, f"suggested roles taken for {len(taken):,} columns") as texts:
+        _take_all(taken, *texts)
     return _back(form, keep="")
 
 
@@ -350,13 +335,11 @@ def _decide_many(studio: Studio, form: Form, request: Request) -> str:
         raise InputError("Choose a role that several columns may have.")
     reason = _one_way(form.one("why", "")).strip()[:_LONGEST_REASON]
     names = [name for name in undecided(roles, loaded.table.columns) if view.shows(-1, name, "")]
-
-    def edit(given: Any, settings: Any) -> None:
+    what = f"{len(names):,} columns: {CHOICES[choice][0]}"
+    with _changing(studio, loaded, what) as (given, settings):
         _set_roles(given, settings, dict.fromkeys(names, choice))
         for name in names if reason else ():
             set_in(settings, ["reasons", name], reason)
-
-    _change(studio, loaded, f"{len(names):,} columns: {CHOICES[choice][0]}", edit)
     return _back(form, keep="", page=1)
 
 
@@ -364,15 +347,13 @@ def _drop_absent(studio: Studio, form: Form, request: Request) -> str:
     """Remove the roles of columns that the table does not have from the plan."""
     loaded = studio.dataset.loaded()
     roles, absent = roles_in(studio, loaded)
-
-    def edit(given: Any, settings: Any) -> None:
+    what = f"{len(absent):,} missing columns removed"
+    with _changing(studio, loaded, what) as (given, settings):
         kept = roles.to_dict()
         for role in [*given]:
             set_in(given, [role], kept.get(role))
         for name in absent:
             set_in(settings, ["reasons", name], None)
-
-    _change(studio, loaded, f"{len(absent):,} missing columns removed", edit)
     return _back(form)
 
 

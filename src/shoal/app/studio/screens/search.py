@@ -6,8 +6,8 @@ import importlib.util
 import math
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final
-from urllib.parse import urlencode
 
 import tomlkit
 from starlette.requests import Request
@@ -15,7 +15,8 @@ from starlette.responses import Response
 
 from shoal.app.studio._dataset import PATIENCE
 from shoal.app.studio._jobs import Job
-from shoal.app.studio._pages import Form, Mark, Room, Studio, action, page, show
+from shoal.app.studio._pages import Form, Mark, Room, Studio, action, address, page, show
+from shoal.app.studio._tasks import TRIED
 from shoal.app.studio.planning import _edits as edits
 from shoal.app.studio.planning._beginnings import hierarchies_in_plan
 from shoal.app.studio.planning._fields import number_in
@@ -27,12 +28,11 @@ from shoal.app.studio.planning._levels import (
     view_of,
 )
 from shoal.app.studio.screens.plan import place_of
-from shoal.app.studio.tasks.tune import TRIED
 from shoal.errors import InputError, MissingExtra, ShoalError
 from shoal.parameters import Constraint, Integer, Real
 from shoal.study.figures import front_of
 from shoal.study.tuning import utility_title
-from shoal.workflow import Plan, discover_all_measures
+from shoal.workflow import discover_all_measures
 
 _RISK: Final = "distance_linkage"
 _TESTED, _KEPT = "predictive_performance", "nonuniform_entropy"
@@ -90,9 +90,8 @@ def _address(space: Any, view: Any, ask: Any) -> Any:
     }
 
     def to(levels: Mapping[str, int]) -> str:
-        return "/search?" + urlencode(
-            fixed | {f"l{place}": levels[name] for place, name in enumerate(space.names)}
-        )
+        at = {f"l{place}": levels[name] for place, name in enumerate(space.names)}
+        return address("/search", **fixed, **at)
 
     return to
 
@@ -100,10 +99,10 @@ def _address(space: Any, view: Any, ask: Any) -> Any:
 def _start(studio: Studio, form: Form, request: Request) -> str:
     place = place_of(studio)
     ask = ask_of(studio, place, {"k": form.one("k", ""), "limit": form.one("limit", "")})
-    ask.made(studio.project.folder)
+    ask.made(studio.project)
     seconds = _number(form, "seconds", Real(above=0)) or 60.0
     studio.start("search", "Best levels", step=ask.step, digest=ask.digest, seconds=seconds)
-    return "/search?" + urlencode({"k": ask.k, "limit": ask.limit})
+    return address("/search", k=ask.k, limit=ask.limit)
 
 
 def _use_levels(studio: Studio, form: Form, request: Request) -> str:
@@ -115,23 +114,20 @@ def _use_levels(studio: Studio, form: Form, request: Request) -> str:
     given = {**place.made, **ask.step.get("hierarchies", {})}
     found = hierarchies_in_plan(place.table, names, studio.project, given)
     step = {**ask.step, "levels": levels, "hierarchies": found}
-    (made,) = Plan.from_dict({"steps": [step]}, folder=studio.project.folder).steps
-    node = made.space(place.table).at(levels)  # type: ignore[attr-defined]
+    made = replace(ask, step=step).made(studio.project)
+    node = made.space(place.table).at(levels)
     if not node.allowed:
         raise InputError(
             f"At these levels {node.suppressed:,} records are in crowds that fail, more than may "
             "be suppressed. Choose a cell that is allowed, or raise the limit."
         )
-
-    def edit(plan: Any, settings: Any) -> None:
+    with studio.project.changing("levels chosen") as (plan, _):
         now = edits.steps_in(plan.unwrap())
         if ask.at is None or ask.at >= len(now) or now[ask.at].get("method") != "generalize":
             edits.add_step(plan, step)
-            return
-        edits.remove_step(plan, ask.at)
-        edits.add_step(plan, step, ask.at)
-
-    studio.project.change("levels chosen", edit)
+        else:
+            edits.remove_step(plan, ask.at)
+            edits.add_step(plan, step, ask.at)
     return "/plan"
 
 
@@ -258,14 +254,13 @@ def _use_plan(studio: Studio, form: Form, request: Request) -> str:
     limit, target = job.options.get("max_risk"), job.options.get("target")
     held = limit is not None and one["risk"] is not None and one["risk"] <= limit
 
-    def edit(plan: Any, settings: Any) -> None:
+    what = f"plan taken from the search: {one['plan']}"
+    with studio.project.changing(what) as (plan, _):
         edits.replace_all(plan, steps)
         if held:
             edits.set_requirement(plan, "max_linkage_rate", 0, limit)
         if target and "roles" in plan and "target" not in plan["roles"]:
             plan["roles"]["target"] = target
-
-    studio.project.change(f"plan taken from the search: {one['plan']}", edit)
     return "/plan"
 
 

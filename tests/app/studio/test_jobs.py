@@ -14,7 +14,7 @@ import pytest
 from shoal.app.studio._jobs import JOB, LOCK, OUTCOME, PROCESS, PROGRESS, Jobs, write_json
 from shoal.errors import InputError
 
-from ..parts.server import Server
+from .parts.server import Server
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX are needed")
 
@@ -31,8 +31,8 @@ def run(task):
     (task.folder / "again").touch()
     task.progress("Holding on", 0.5)
     time.sleep(600)
-import shoal.app.studio.tasks.assess as assess
-assess.run = run
+from shoal.app.studio._tasks import TASKS
+TASKS["assess"] = run
 _work.main()
 """
 
@@ -200,7 +200,7 @@ def test_a_job_of_a_kind_that_there_is_not_fails(browser):
 
 
 def test_a_job_that_cannot_hold_is_refused_in_a_sentence(open_studio, people):
-    from ..conftest import ROLES
+    from .conftest import ROLES
 
     browser = open_studio(people, ROLES + "[require]\nk_anonymity = 5\n")
     ended = browser.wait(browser.studio.start("protect", "Release"))

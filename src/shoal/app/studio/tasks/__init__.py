@@ -1,1 +1,0 @@
-"""What jobs do: one file for each kind, with one function ``run``."""
