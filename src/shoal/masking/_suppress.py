@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from shoal.errors import InputError, ParameterError
+from shoal.errors import DisclosureWarning, InputError, ParameterError
 from shoal.masking._base import Masker, StepLog
 from shoal.masking.generalization._demand import demand_of
 from shoal.masking.grouping._group_models import Models, PrivacyModels, models_of
-from shoal.masking.suppression._fewest import Fewest
+from shoal.masking.suppression._fewest import Fewest, certain_blanks
 from shoal.masking.suppression._key_sets import KeySets, sets_of
 from shoal.models import KAnonymity, counted
 from shoal.parameters import (
@@ -222,13 +223,16 @@ class Suppress(Masker):
             )
         costs = {name: one / cheapest for name, one in zip(columns, importance, strict=True)}
         search = Fewest(costs, self.missing, models)
-        masked = search.blank(table, sets_of(self.combinations, columns, k))
+        sets = sets_of(self.combinations, columns, k)
+        masked = search.blank(table, sets)
         self.blanked_ = sum(
             masked.missing_count(name) - table.missing_count(name) for name in columns
         )
         self.bound_ = None if search.bound is None else search.bound * cheapest
         self.optimal_ = search.proved
         log.compare(columns, masked, table)
+        if self.missing == "wildcard" and len(sets) == 1:
+            _warn_of_certain_blanks(certain_blanks(table, masked, *sets[0]), self.blanked_)
         return masked
 
     @staticmethod
@@ -268,6 +272,17 @@ class Suppress(Masker):
             # removing a record may make another class too small
             table = table.keep(~(table.whole(short) if self.whole else short))
         return table
+
+
+def _warn_of_certain_blanks(certain: int, blanked: int) -> None:
+    if certain:
+        warnings.warn(
+            f"{certain:,} of {blanked:,} blanks can be filled in by anyone who knows this rule: "
+            "with any other value of the column, the record would be in a crowd and have no blank. "
+            "Use missing = 'own', or generalize before this step.",
+            DisclosureWarning,
+            stacklevel=6,
+        )
 
 
 def _short(table: Table, asked: KAnonymity) -> np.ndarray:
