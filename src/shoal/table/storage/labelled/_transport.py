@@ -69,6 +69,8 @@ def _numbers(path: Path, rows: int, access: int) -> dict[int, Any]:
     columns = np.frombuffer(content[_COLUMNS:after], _DESCRIPTION)
     kinds, widths = columns["kind"].tolist(), columns["width"].tolist()
     header = _record(content, _ROWS, after)
+    if header < 0:
+        raise ValueError
     begin, size = header + _RECORD, sum(widths)
     if _record(content, _TABLE, begin) >= 0:
         raise ReadError(
@@ -77,7 +79,7 @@ def _numbers(path: Path, rows: int, access: int) -> dict[int, Any]:
         )
     declared = content[header + 48 : header + 63].strip()  # blank or 0 if nobody counted
     end = begin + rows * size
-    if header < 0 or int(declared or 0) not in (0, rows) or content[end:].strip(b" "):
+    if int(declared or 0) not in (0, rows) or content[end:].strip(b" "):
         raise ValueError
     cells = np.frombuffer(content, np.uint8, rows * size, begin).reshape(rows, size)
     ends = np.cumsum(widths).tolist()
