@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations as columns_together
@@ -10,11 +11,11 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from shoal.errors import InputError, ParameterError, quoted
+from shoal.errors import DisclosureWarning, InputError, ParameterError, quoted
 from shoal.masking._base import Masker, StepLog
 from shoal.masking.generalization._demand import demand_of
 from shoal.masking.grouping._group_models import Models, PrivacyModels, models_of
-from shoal.masking.suppression._fewest import Fewest, check_k
+from shoal.masking.suppression._fewest import Fewest, certain_blanks, check_k
 from shoal.models import KAnonymity
 from shoal.parameters import (
     ByColumn,
@@ -297,13 +298,16 @@ class Suppress(Masker):
             )
         costs = {name: one / cheapest for name, one in zip(columns, importance, strict=True)}
         search = Fewest(costs, self.missing, models)
-        masked = search.blank(table, sets_of(self.combinations, columns, k))
+        sets = sets_of(self.combinations, columns, k)
+        masked = search.blank(table, sets)
         self.blanked_ = sum(
             masked.missing_count(name) - table.missing_count(name) for name in columns
         )
         self.bound_ = None if search.bound is None else search.bound * cheapest
         self.optimal_ = search.proved
         log.compare(columns, masked, table)
+        if self.missing == "wildcard" and len(sets) == 1:
+            _warn_of_certain_blanks(certain_blanks(table, masked, *sets[0]), self.blanked_)
         return masked
 
     @staticmethod
@@ -340,3 +344,14 @@ class Suppress(Masker):
             if not short.any():
                 return table
             table = table.keep(~(table.whole(short) if self.whole else short))
+
+
+def _warn_of_certain_blanks(certain: int, blanked: int) -> None:
+    if certain:
+        warnings.warn(
+            f"{certain:,} of {blanked:,} blanks can be filled in by anyone who knows this rule: "
+            "with any other value of the column, the record would be in a crowd and have no blank. "
+            "Use missing = 'own', or generalize before this step.",
+            DisclosureWarning,
+            stacklevel=6,
+        )

@@ -39,11 +39,10 @@ def test_every_command(shoal, source, tmp_path):
 def test_what_a_format_cannot_hold_is_told(shoal, source, tmp_path):
     shoal("init", source, "--out", "plan.toml")
     given = ("protect", source, "--plan", "plan.toml", "--out", "out", "--format")
-    for format, keyword in (("sas7bdat", "xpt"), ("por", "names")):
-        result = shoal(*given, format)
-        assert result.exit_code == 2
-        assert keyword in result.stderr
-        assert not (tmp_path / "out").exists()
+    result = shoal(*given, "sas7bdat")
+    assert result.exit_code == 2
+    assert "'xpt'" in result.stderr
+    assert not (tmp_path / "out").exists()
     result = shoal(*given, "csv")
     assert result.exit_code == 0
     assert result.stderr.count("no labels of values") == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections import Counter, defaultdict
 from itertools import combinations, product
 
@@ -12,8 +13,10 @@ import pytest
 
 import shoal as sh
 from shoal import KAnonymity, LDiversity, Roles, Suppress, Table
-from shoal.errors import InputError, ParameterError, RequirementNotMet
+from shoal.errors import DisclosureWarning, InputError, ParameterError, RequirementNotMet
 from shoal.masking.suppression import _fewest
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*can be filled in:shoal.errors.DisclosureWarning")
 
 SEEDS = range(12)
 #: Columns of sdcMicro's test table; what its rule blanks for k = 2, 3 and 5; and the sums of their
@@ -396,3 +399,57 @@ def test_what_is_refused(given, word):
 def test_what_a_table_cannot_give(given, word):
     with pytest.raises(InputError, match=word):
         Suppress(**given).fit_transform(table_of(random_rows(0, 10, (3, 2))))
+
+
+# -- what wildcards do not hide
+
+
+def by_hand(before, after, k):
+    """The blanks that one value alone explains, value by value; and whether it is the true one."""
+    found = []
+    for row, masked in zip(before, after, strict=True):
+        blanks = [place for place, cell in enumerate(masked) if cell is None]
+        if len(blanks) != 1 or row[blanks[0]] is None:
+            continue
+        [place] = blanks
+        visible = {other[place] for other in after} - {None}
+        filled = {value: (*masked[:place], value, *masked[place + 1 :]) for value in visible}
+        left = [value for value in visible if after.count(filled[value]) < k]
+        if len(left) == 1 and row[place] in visible:
+            found.append(left == [row[place]])
+    return found
+
+
+@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("missing", [0.0, 0.1])
+def test_blanks_that_can_be_filled_in_are_counted(seed, missing):
+    rows = random_rows(seed, 60, (2, 3, 2), missing)
+    step = Suppress(k=3, missing="wildcard")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        masked = step.fit_transform(table_of(rows))
+    found = by_hand(rows, rows_of(masked), 3)
+    told = [str(one.message) for one in caught if one.category is DisclosureWarning]
+    assert all(found)  # what is left is the true value
+    if found:
+        assert told[0].startswith(f"{len(found)} of {step.blanked_} blanks can be filled in")
+    else:
+        assert told == []
+
+
+def test_the_only_man_among_the_bakers_stays_a_man():
+    jobs = ["baker"] * 11 + ["judge"] * 5
+    frame = pl.DataFrame({"job": jobs, "sex": ["f"] * 10 + ["m"] * 6})
+    table = Table(frame, Roles(quasi_identifiers=["job", "sex"]))
+    step = Suppress(k=2, missing="wildcard", importance={"job": 2})
+    with pytest.warns(DisclosureWarning, match="1 of 1 blanks can be filled in") as caught:
+        masked = step.fit_transform(table)
+    assert caught[0].filename == __file__
+    assert masked.frame["sex"].to_list() == ["f"] * 10 + [None] + ["m"] * 5
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Suppress(k=2, importance={"job": 2}).fit_transform(table)  # more blanks, and none of them
+        frame = pl.DataFrame({"job": ["baker", "baker", "judge"], "sex": ["f", "f", "f"]})
+        table = Table(frame, Roles(quasi_identifiers=["job", "sex"]))
+        masked = Suppress(k=2, missing="wildcard").fit_transform(table)
+        assert masked.frame["job"].to_list() == ["baker", "baker", None]  # no judge to be seen

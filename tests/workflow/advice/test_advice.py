@@ -73,6 +73,22 @@ def test_the_advice_can_be_written_into_the_plan():
     assert sh.protect(table, sh.Plan.from_toml(followed)).claims[1].holds
 
 
+@pytest.mark.filterwarnings("ignore:.*can be filled in:shoal.errors.DisclosureWarning")
+def test_a_step_with_wildcards_is_not_enough_if_missing_values_are_values_of_their_own():
+    rng = np.random.default_rng(3)
+    columns = {name: rng.choice(4, 300, p=[0.55, 0.3, 0.13, 0.02]) for name in ("a", "b", "c")}
+    table = sh.Table(pl.DataFrame(columns), sh.Roles(quasi_identifiers=["a", "b", "c"]))
+    plan = sh.Plan([sh.Suppress(k=3, missing="wildcard")], require=[sh.KAnonymity(3)])
+    found = {one.change: one for one in advise(mask_by(table, plan), plan)}
+    change = 'missing = "own" in step 1'
+    assert change in found
+    assert not found[change].asks_less
+    assert sh.protect(table, found[change].plan).claims[0].holds
+    agreeing = plan.replacing(require=[sh.KAnonymity(20, missing="wildcard")])
+    found = [one.change for one in advise(mask_by(table, agreeing), agreeing)]
+    assert "k = 20 in step 1" in found  # the readings agree
+
+
 def test_what_the_plan_reaches_and_where_it_fails():
     with pytest.raises(RequirementNotMet) as told:
         sh.protect(people(), PLANS["a smaller k than required"])

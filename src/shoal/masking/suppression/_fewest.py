@@ -129,6 +129,32 @@ class Fewest:
         )
 
 
+def certain_blanks(table: Table, masked: Table, names: Sequence[str], k: int) -> int:
+    """How many cells that were blanked with wildcards can be filled in from the masked table.
+
+    Nobody blanks a record that is in a crowd. So a value is ruled out where ``k`` persons without
+    blanks have it and agree in the other columns. One value that is left is the true one.
+    """
+    there = np.column_stack([masked.present(name) for name in names])
+    crowd = masked.crowds(names)
+    crowded = np.flatnonzero(there.all(axis=1) & (crowd.record_sizes >= k))
+    crowded = crowded[np.unique(crowd.labels[crowded], return_index=True)[1]]  # one row of each
+    found = 0
+    for place, name in enumerate(names):
+        blank = table.present(name) & ~there[:, place]
+        rows = np.flatnonzero(blank & (there.sum(axis=1) == len(names) - 1))
+        if not len(rows) or len(names) == 1:
+            continue
+        others = masked.crowds([other for other in names if other != name])
+        codes = table.codes(name).codes
+        visible = np.unique(codes[there[:, place]])
+        left = len(visible) - np.bincount(others.labels[crowded], minlength=others.count)
+        whole = others.labels * np.int64(table.distinct(name) + 1) + codes
+        is_left = np.isin(codes[rows], visible) & ~np.isin(whole[rows], whole[crowded])
+        found += int((is_left & (left[others.labels[rows]] == 1)).sum())
+    return found
+
+
 def _known_by(names: Sequence[str], table: Table, roles: Roles) -> Table:
     """The table with these quasi-identifiers and, for the rest, the roles that it had."""
     if tuple(names) != roles.quasi_identifiers:

@@ -71,8 +71,9 @@ def check_format(name: str, *, writing: bool = False) -> str:
     known = ALIASES.get(name, name)
     if known in READ_ONLY and writing:
         raise InputError(
-            f"Shoal reads the format {known} but cannot write it: only SAS can. Use "
-            f"'{READ_ONLY[known]}', which SAS opens."
+            f"Shoal reads the format {known} but cannot write it: SAS opens only files of this "
+            f"format that SAS wrote. Use '{READ_ONLY[known]}', which SAS opens, or 'sav' or 'dta', "
+            "which SAS imports with labels of values."
         )
     if known not in FORMATS and known not in READ_ONLY:
         raise InputError(f"There is no format '{name}'. {did_you_mean(name, FORMATS)}")

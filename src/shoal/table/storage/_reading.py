@@ -42,9 +42,8 @@ OPTIONS_OF: Final[dict[str, tuple[str, ...]]] = {
     "csv": _OF_TEXT,
     "tsv": _OF_TEXT,
     "xlsx": _OF_WORKBOOK,
-    **dict.fromkeys(("dta", "sav", "zsav", "sas7bdat"), ("encoding", "missing_reasons")),
-    "por": (),
-    "xpt": ("encoding",),
+    **dict.fromkeys(("dta", "sav", "zsav", "sas7bdat", "xpt"), ("encoding", "missing_reasons")),
+    "por": ("missing_reasons",),
 }
 
 

@@ -166,17 +166,18 @@ def changes_for(plan: Plan, asked: Sequence[Requirement]) -> Iterator[tuple[str,
     If a limit fails that no class size is sure to keep, larger sizes are tried as well.
     """
     k, models = asked_of_steps(plan, asked)
-    yield from _with(plan, k, models)
+    own = any(getattr(one, "missing", "own") == "own" for one in asked)
+    yield from _with(plan, k, models, own)
     if k is not None and any(isinstance(one, Limit) for one in asked):
-        yield from _with(plan, 2 * k, models)
+        yield from _with(plan, 2 * k, models, own)
 
 
 def _with(
-    plan: Plan, k: int | None, models: Sequence[PrivacyModel]
+    plan: Plan, k: int | None, models: Sequence[PrivacyModel], own: bool
 ) -> Iterator[tuple[str, list[Masker]]]:
     steps = list(plan.steps)
     for place in reversed(range(len(steps))):
-        changes = _of_step(steps[place], k, models)
+        changes = _of_step(steps[place], k, models, own)
         with contextlib.suppress(InputError):  # the parameters exclude each other
             if changes:
                 changed = copy.copy(steps[place]).set_params(**changes)
@@ -236,14 +237,21 @@ def models_of_step(step: Masker) -> list[PrivacyModel]:
     return given if isinstance(given, list) else [given]
 
 
-def _of_step(step: Masker, k: int | None, models: Sequence[PrivacyModel]) -> dict[str, Any]:
-    """The parameters to change so that a step reaches the goal; none if it cannot."""
+def _of_step(
+    step: Masker, k: int | None, models: Sequence[PrivacyModel], own: bool
+) -> dict[str, Any]:
+    """The parameters to change so that a step reaches the goal; none if it cannot.
+
+    A step that takes missing values as wildcards is not enough if they are values of their ``own``.
+    """
     names = {parameter.name for parameter in parameters_of(type(step))}
     if getattr(step, "levels", None):
         return {}
     changes: dict[str, Any] = {}
     if k is not None and "k" in names and (getattr(step, "k", None) or 0) < k:
         changes["k"] = k
+    if own and getattr(step, "missing", "own") == "wildcard":
+        changes["missing"] = "own"
     if models and "models" in names:
         there = models_of_step(step)
         wanted = [*(m for m in there if type(m) not in map(type, models)), *models]

@@ -85,3 +85,97 @@ def spss(folder: Path, ending: str = "sav") -> Path:
         variable_format={"income": "F9.1"},
     )
     return path
+
+
+#: A portable file that PSPP wrote, after MISSING VALUES INCOME (99990 THRU 99999, -1) /SEX (9)
+#: /JOB ('NA') /RATE (99.9) /SCORE (LO THRU 0). Each line has 80 characters.
+_PORTABLE = """\
+ASCII SPSS PORT FILE                    ASCII SPSS PORT FILE
+ASCII SPSS PORT FILE                    ASCII SPSS PORT FILE
+ASCII SPSS PORT FILE                    0000000000000000000000000000000000000000
+0000000000000000000000000123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrst
+uvwxyz .<(+|&[]!$*);^-/|,%_>?`:$@'="000000~-0000123456789000-()0{}\\0000000000000
+00000000000000000000000000000000000000000000000000000000SPSSPORTA8/202611196/233
+5311E/GNU pspp 1.6.247/5B/70/2/ID5/8/0/5/8/0/70/6/INCOME5/B/2/5/B/2/B3L30/3L39/8
+-1/CA/Net income70/3/SEX5/1/0/5/1/0/89/CD/Sex of person78/3/JOB1/8/0/1/8/0/88/NA
+      70/4/BORNK/B/0/K/B/0/70/4/RATE5/9/3/5/9/3/839.R/70/5/SCORE5/8/0/5/8/0/90/D
+1/6/INCOME2/-1/D/does not know3L37/7/refusedD1/3/SEX3/1/4/male2/6/female9/9/not
+askedD1/3/JOB2/8/NA      9/no answer8/baker   5/BakerF1/1A0.F/1/8/baker   GMPQ+3
+/.3MF/5/2/3L37/2/8/NA      H5SOO00/39.R/-5/3/-1/1/8/smith   HJ1H600/.9TL/-39/4/*
+.9/8/        *.*.C/5/3L3A0.7F/2/8/b/c'd   I3DH600/-1.F/*.6/3L31/1/8/NA      IGGC
+O00/83-5/7/ZZZZZZZZZZZZZZZZZZZZZZZZZZZZZZZZZZZZZZZZZZZZZZZZZZZZZZZZZZZZZZZZZZZZZ
+"""
+
+
+def portable(folder: Path) -> Path:
+    """A file that another program wrote, with declared values of several kinds."""
+    path = folder / "survey.por"
+    lines = [line.ljust(80) for line in _PORTABLE.splitlines()]
+    path.write_bytes("".join(f"{line}\r\n" for line in lines).encode("ascii"))
+    return path
+
+
+def ibm(number: float) -> bytes:
+    """A number as SAS transport files have it: the power of 16, then the digits."""
+    sign, power, rest = (0x80 if number < 0 else 0), 0, abs(number)
+    while rest >= 1:
+        rest, power = rest / 16, power + 1
+    while 0 < rest < 1 / 16:
+        rest, power = rest * 16, power - 1
+    return bytes([sign | 64 + power if rest else 0]) + int(rest * 2**56).to_bytes(7, "big")
+
+
+def transport(columns: dict[str, tuple[int, list[bytes]]], version: int = 5) -> bytes:
+    """A transport file as SAS's note TS-140 says, with the width of each column and its cells.
+
+    A name that begins with $ is a column of text. A description ends in blanks, as SAS writes it.
+    """
+    old = version == 5
+
+    def header(name: str, numbers: str = "0" * 30) -> bytes:
+        return f"HEADER RECORD*******{name:8}HEADER RECORD!!!!!!!{numbers:32}".encode()
+
+    time = b"01JAN60:00:00:00".ljust(80)
+    described, at = b"", 0
+    for number, (name, (width, _)) in enumerate(columns.items(), 1):
+        kind, bare = (2, name[1:]) if name[0] == "$" else (1, name)
+        described += b"".join(part.to_bytes(2, "big") for part in (kind, 0, width, number))
+        described += bare.encode()[:8].ljust(8) + bytes(64 - 16).replace(b"\0", b" ") + bytes(8)
+        described += b" " * 8 + bytes(4) + at.to_bytes(4, "big")
+        described += bytes(52) if old else bare.encode().ljust(32) + bytes(20)
+        at += width
+    rows = list(zip(*(cells for _, cells in columns.values()), strict=True))
+    body = b"".join(b"".join(row) for row in rows)
+    parts = [
+        header("LIBRARY" if old else "LIBV8"),
+        b"SAS     SAS     SASLIB  9.4".ljust(80),
+        time,
+        header("MEMBER" if old else "MEMBV8", "0" * 17 + "1600000000140"),
+        header("DSCRPTR" if old else "DSCPTV8"),
+        b"SAS     PEOPLE  SASDATA 9.4".ljust(80),
+        time,
+        header("NAMESTR" if old else "NAMSTV8", f"000000{len(columns):04}".ljust(30, "0")),
+        described,
+        header("OBS") if old else header("OBSV8", f"{len(rows):15}"),
+        body,
+    ]
+    return b"".join(part.ljust(-(-len(part) // 80) * 80) for part in parts)
+
+
+def sas(folder: Path, version: int = 5) -> Path:
+    """The people with .A and .Z among their incomes."""
+    cells = with_codes("A", "Z")
+    income = [
+        ibm(cell) if isinstance(cell, float) else (str(cell or ".").encode()).ljust(8, b"\0")
+        for cell in cells
+    ]
+    frame = people()
+    columns = {
+        "$pid": (5, [text.encode() for text in frame["pid"]]),
+        **{name: (8, [ibm(n) for n in frame[name]]) for name in ("age", "sex", "marital")},
+        "income": (8, income),
+        "$ill": (4, [text.encode().ljust(4) for text in frame["ill"]]),
+    }
+    path = folder / "people.xpt"
+    path.write_bytes(transport(columns, version))
+    return path

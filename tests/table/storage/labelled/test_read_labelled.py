@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import shoal as sh
-from shoal.errors import InputError, ReadError
+from shoal.errors import InputError, ReadError, ShoalError
 
 from . import samples
 from .samples import MARITAL, REFUSED, ROWS, SEX, SILENT, UNKNOWN, ps
@@ -102,6 +102,33 @@ def test_a_name_that_is_taken(tmp_path):
     assert sh.read(tmp_path / "a.dta").columns == ["x", "x_reason_", "X_reason"]
 
 
+def test_declared_values_of_a_portable_file_of_another_program(tmp_path):
+    table = sh.read(samples.portable(tmp_path))
+    born = ["1970-01-03", "1980-02-04", "1990-03-05", None, "2001-04-06", "2011-05-07"]
+    assert table.frame.with_columns(pl.col("BORN").cast(pl.String)).to_dict(as_series=False) == {
+        "ID": [1, 2, 3, 4, 5, 6],
+        "INCOME": [1200.5, None, None, None, 3000000.25, None],
+        "INCOME_reason": [None, "99997", "-1", None, None, "99991"],
+        "SEX": [1, 2, 1, None, 2, 1],
+        "SEX_reason": [None, None, None, "9", None, None],
+        "JOB": ["baker", None, "smith", None, "b/c'd", None],
+        "JOB_reason": [None, "NA", None, None, None, "NA"],
+        "BORN": born,
+        "RATE": [0.125, None, 0.333, None, -1.5, 1e-5],
+        "RATE_reason": [None, "99.9", None, None, None, None],
+        "SCORE": [5, None, None, 12, None, 7],
+        "SCORE_reason": [None, "-5", "-99", None, None, None],
+    }
+    found = table.dictionary
+    assert found.of("SEX").values == SEX
+    assert found.of("SEX").reasons == {"9": "not asked"}
+    assert found.of("INCOME").reasons == {"99997": "refused", "-1": "does not know"}
+    assert found.of("JOB").reasons == {"NA": "no answer"}
+    assert found.of("BORN").format == "DATE11"
+    without = sh.read(samples.portable(tmp_path), missing_reasons="dropped")
+    assert without.frame.equals(table.frame.select(without.columns), null_equal=True)
+
+
 def test_texts_that_spss_takes_as_missing(tmp_path):
     frame = pl.DataFrame({"job": ["baker", "NA", "", "smith"]})
     ps.write_sav(frame, str(tmp_path / "a.sav"), missing_ranges={"job": ["NA"]})
@@ -183,6 +210,18 @@ def test_an_empty_table(tmp_path):
     for format in ("dta", "sav", "zsav", "por", "xpt"):
         sh.Table(frame).write(tmp_path / f"a.{format}")
         assert sh.read(tmp_path / f"a.{format}").shape == (0, 2)
+
+
+def test_a_version_of_the_library_that_lost_what_portable_files_need(tmp_path, monkeypatch):
+    path = samples.portable(tmp_path)
+    for part in ("parser", "writer"):
+        monkeypatch.setitem(__import__("sys").modules, f"pyreadstat._readstat_{part}", None)
+    with pytest.raises(ShoalError, match="missing_reasons='dropped'"):
+        sh.read(path)
+    table = sh.read(path, missing_reasons="dropped")
+    assert len(table) == 6
+    with pytest.raises(ShoalError, match=r"1\.3\.7"):
+        table.write(tmp_path / "a.por")
 
 
 def test_without_the_library(tmp_path, monkeypatch):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import warnings
 
 import numpy as np
@@ -31,6 +32,10 @@ HIERARCHIES = {
     "born": sh.Hierarchy.dates(["decade"]),
 }
 
+MAKES = pytest.mark.parametrize(
+    ("make", "format"), [(samples.stata, "dta"), (samples.spss, "sav"), (samples.spss, "por")]
+)
+
 
 def saved(path, folder, algorithm="mondrian", format=None, **options):
     with warnings.catch_warnings():
@@ -46,15 +51,23 @@ def saved(path, folder, algorithm="mondrian", format=None, **options):
 
 
 def read(path, **options):
+    """The cells and what is said about them; names of portable files as they were before."""
+    if path.suffix == ".por":
+        options = {"user_missing": options.get("user_missing", False), "output_format": "polars"}
+        module = importlib.import_module("pyreadstat._readstat_parser")
+        frame, about = module.parser_entry_point(str(path), parser_format="por", **options)
+        for part in ("variable_value_labels", "column_names_to_labels", "missing_ranges"):
+            setattr(about, part, {name.lower(): of for name, of in getattr(about, part).items()})
+        return frame.rename(str.lower), about
     reader = {"dta": ps.read_dta, "xpt": ps.read_xport}.get(path.suffix[1:], ps.read_sav)
     return reader(str(path), output_format="polars", **options)
 
 
 @pytest.mark.parametrize("algorithm", ["mondrian", "local", "full-domain"])
-@pytest.mark.parametrize("make", [samples.stata, samples.spss])
-def test_intervals_are_codes_with_labels(tmp_path, make, algorithm):
+@MAKES
+def test_intervals_are_codes_with_labels(tmp_path, make, format, algorithm):
     options = {} if algorithm == "mondrian" else {"hierarchies": HIERARCHIES}
-    release, path = saved(make(tmp_path), tmp_path, algorithm, **options)
+    release, path = saved(make(tmp_path), tmp_path, algorithm, format, **options)
     frame, about = read(path)
     texts = release.masked.frame["age"]
     labels = about.variable_value_labels["age"]
@@ -62,10 +75,10 @@ def test_intervals_are_codes_with_labels(tmp_path, make, algorithm):
     assert about.column_names_to_labels["age"] == "Age in years"
 
 
-@pytest.mark.parametrize("make", [samples.stata, samples.spss])
-def test_labels_follow_a_recoding_and_only_released_values_have_one(tmp_path, make):
+@MAKES
+def test_labels_follow_a_recoding_and_only_released_values_have_one(tmp_path, make, format):
     options = {"hierarchies": HIERARCHIES}
-    release, path = saved(make(tmp_path), tmp_path, "local", **options)
+    release, path = saved(make(tmp_path), tmp_path, "local", format, **options)
     frame, about = read(path)
     texts = release.masked.frame["marital"].to_list()
     labels = about.variable_value_labels["marital"]
@@ -95,11 +108,12 @@ def test_labels_follow_a_recoding_and_only_released_values_have_one(tmp_path, ma
         ("<2.5", "<2.5"),
     ],
 )
-@pytest.mark.parametrize("ending", ["dta", "sav"])
+@pytest.mark.parametrize("ending", ["dta", "sav", "por"])
 def test_labels_follow_codes_into_an_interval(tmp_path, ending, text, label):
     often = {1: "never", 2: "rarely", 3: "often", 4: "always"}
-    write = {"dta": ps.write_dta, "sav": ps.write_sav}[ending]
-    path = tmp_path / f"a.{ending}"
+    source = "dta" if ending == "dta" else "sav"
+    write = {"dta": ps.write_dta, "sav": ps.write_sav}[source]
+    path = tmp_path / f"a.{source}"
     frame = pl.DataFrame({"smokes": [1, 2, 3, 4]})
     write(frame, str(path), variable_value_labels={"smokes": often})
     labels = np.array([0, 0, 0, 1], np.uint8)
@@ -138,9 +152,10 @@ def test_letters_of_stata_are_declared_again(tmp_path):
     assert "income_reason" not in frame.columns
 
 
-@pytest.mark.parametrize("ending", ["sav", "zsav"])
+@pytest.mark.parametrize("ending", ["sav", "zsav", "por"])
 def test_ranges_of_spss_are_declared_again(tmp_path, ending):
-    release, path = saved(samples.spss(tmp_path, ending), tmp_path)
+    source = samples.spss(tmp_path, "sav" if ending == "por" else ending)
+    release, path = saved(source, tmp_path, format=ending)
     frame, about = read(path, user_missing=True)
     left = release.masked.frame["income_reason"].to_list()
     assert {*left} == {None, "99997", "-1"}
@@ -154,6 +169,79 @@ def test_ranges_of_spss_are_declared_again(tmp_path, ending):
         assert text is None or code == float(text)
     without, _ = read(path)
     assert without["income"].null_count() >= len(REFUSED) + len(UNKNOWN)
+
+
+def test_a_portable_file_of_another_program_returns_in_kind(tmp_path):
+    """Everything that the file said is there again, read by the library's public function."""
+    table = sh.read(samples.portable(tmp_path))
+    table.write(tmp_path / "b.por")
+    again = sh.read(tmp_path / "b.por")
+    assert again.frame.equals(table.frame, null_equal=True)
+    for name in table.columns:
+        assert again.dictionary.of(name).ranges == table.dictionary.of(name).ranges
+        if table.kind(name) != "text":
+            assert again.dictionary.of(name).format == table.dictionary.of(name).format
+    assert again.dictionary.labels == table.dictionary.labels
+    frame, about = ps.read_por(str(tmp_path / "b.por"), output_format="polars")
+    assert frame["INCOME"].null_count() == 4
+    assert about.variable_value_labels == {
+        "INCOME": {99_997: "refused", -1: "does not know"},
+        "SEX": {1: "male", 2: "female", 9: "not asked"},
+        "JOB": {"NA": "no answer", "baker": "Baker"},
+    }
+
+
+def test_texts_of_a_portable_file_are_as_long_as_their_column(tmp_path):
+    """PSPP, unlike the library, fills a shorter text with what it read before."""
+    frame = pl.DataFrame({"JOB": ["x", "baker", "NA", None]})
+    options = {"missing_ranges": {"JOB": ["NA"]}, "variable_value_labels": {"JOB": {"x": "none"}}}
+    ps.write_sav(frame, str(tmp_path / "a.sav"), **options)
+    sh.read(tmp_path / "a.sav").write(tmp_path / "b.por")
+    content = (tmp_path / "b.por").read_bytes().replace(b"\r\n", b"")
+    assert b"F5/x    5/baker5/NA   5/     Z" in content
+    assert b"85/NA   D1/3/JOB1/5/x    4/none" in content
+    assert sh.read(tmp_path / "b.por").frame.equals(sh.read(tmp_path / "a.sav").frame)
+
+
+def test_labels_that_a_portable_file_cannot_hold(tmp_path):
+    """It has ASCII only; a code without its label would say nothing, so its text stands there."""
+    frame = pl.DataFrame({"town": [1, 2, 3, 4]})
+    labels = {1: "Köln", 2: "Bonn", 4: "Jena"}
+    options = {"variable_value_labels": {"town": labels}, "column_labels": {"town": "Größe"}}
+    ps.write_sav(frame, str(tmp_path / "a.sav"), **options)
+    table = sh.read(tmp_path / "a.sav")
+    table.write(tmp_path / "b.por")
+    again, about = read(tmp_path / "b.por")
+    assert again["town"].to_list() == [1, 2, 3, 4]
+    assert about.column_names_to_labels == {"town": None}
+    assert about.variable_value_labels["town"] == {2: "Bonn", 4: "Jena"}
+    joined = table.with_labels("town", ["{1, 2}", "4", "*"], np.array([0, 0, 1, 1], np.uint8))
+    joined.write(tmp_path / "c.por")
+    again, about = read(tmp_path / "c.por")
+    told = about.variable_value_labels["town"]
+    assert [told[code] for code in again["town"].to_list()] == ["{1, 2}"] * 2 + ["Jena"] * 2
+    long = "B" * 130
+    ps.write_dta(frame, str(tmp_path / "l.dta"), variable_value_labels={"town": {4: long}})
+    sh.read(tmp_path / "l.dta").write(tmp_path / "l.por")
+    _, about = read(tmp_path / "l.por")
+    assert about.variable_value_labels["town"] == {4: "B" * 117 + "..."}
+    odd = table.with_labels("town", ["am Fluß", "*"], np.array([0, 0, 1, 1], np.uint8))
+    with pytest.raises(InputError, match="ASCII"):
+        odd.write(tmp_path / "d.por")
+
+
+@pytest.mark.parametrize("format", ["sav", "por"])
+def test_open_ranges_stay_open(tmp_path, format):
+    frame = pl.DataFrame({"A": [1.0, -5.0, 7.0], "B": [1.0, 995.0, 2.0]})
+    ranges = {"A": [{"lo": -np.inf, "hi": 0}, 7], "B": [{"lo": 990, "hi": np.inf}]}
+    ps.write_sav(frame, str(tmp_path / "a.sav"), missing_ranges=ranges)
+    table = sh.read(tmp_path / "a.sav")
+    assert table.frame["A_reason"].to_list() == [None, "-5", "7"]
+    table.write(tmp_path / f"b.{format}")
+    _, about = read(tmp_path / f"b.{format}", user_missing=True)
+    found = {name.upper(): of for name, of in about.missing_ranges.items()}
+    assert found["A"] == [{"lo": -np.inf, "hi": 0}, {"lo": 7, "hi": 7}]
+    assert found["B"] == [{"lo": 990, "hi": np.inf}]
 
 
 def test_missing_values_stay_declared_where_nobody_has_one(tmp_path):
@@ -237,6 +325,28 @@ def test_texts_that_are_missing_return_to_their_cells(tmp_path):
     assert again.equals(frame)
     assert about.variable_value_labels == {"job": {"NA": "no answer", "baker": "Baker"}}
     assert about.missing_ranges == {"job": [{"lo": "NA", "hi": "NA"}]}
+
+
+@pytest.mark.parametrize(("ending", "reason"), [("dta", "a"), ("sav", -1.0)])
+def test_reasons_stay_beside_numbers_that_became_many_texts(tmp_path, ending, reason):
+    """More texts than a format has labels stand as texts, and no reason can be among them."""
+    rows, path = 10_010, str(tmp_path / f"a.{ending}")
+    frame = pl.DataFrame({"x": pl.Series([reason, *map(float, range(rows - 1))], dtype=pl.Object)})
+    if ending == "dta":
+        ps.write_dta(frame, path, missing_user_values={"x": ["a"]}, version=14)
+    else:
+        frame = frame.with_columns(pl.Series("x", frame["x"].to_list(), dtype=pl.Float64))
+        ps.write_sav(frame, path, missing_ranges={"x": [reason]})
+    table = sh.read(path)
+    texts = [f"[{row}, {row + 1})" for row in range(rows)]
+    table = table.with_labels("x", texts, np.arange(-1, rows - 1, dtype=np.int32))
+    assert table.coding(ending).reasons == {}
+    table.write(tmp_path / f"b.{ending}")
+    frame, about = read(tmp_path / f"b.{ending}")
+    assert frame["x"].to_list()[:2] == ["", "[0, 1)"]
+    assert frame["x_reason"].to_list()[1] == ""
+    assert frame["x_reason"].to_list()[0] in (".a", "-1")
+    assert about.missing_ranges == {}
 
 
 def test_pseudonyms_of_numbers_are_texts(tmp_path):

@@ -60,19 +60,18 @@ class Coding:
 
 
 def coding_of(columns: Sequence[Column], dictionary: Dictionary, format: str) -> Coding:
-    """How these columns are coded in a format; empty for a format without labels of values."""
-    if format not in WITH_VALUES:
-        return Coding()
+    """How these columns are coded in a format; empty for a format of another kind."""
     codes = {
         column.name: _codes_of(column, dictionary.of(column.name))
         for column in columns
-        if column.name in dictionary.facts
+        if format in WITH_VALUES
+        and column.name in dictionary.facts
         and column.dtype == pl.String
         and not dictionary.of(column.name).text
         and column.codes.count <= _MOST_LABELS
     }
     reasons = {}
-    if FAMILY[format] == dictionary.family:
+    if FAMILY.get(format) == dictionary.family:
         for column, after in itertools.pairwise(columns):
             if dictionary.reasons.get(column.name) == after.name and may_join(
                 column, codes.get(column.name), dictionary.of(column.name)
@@ -115,11 +114,14 @@ def _in_order(column: Column) -> list[str]:
 
 def may_join(column: Column, codes: Mapping[int, str] | None, facts: Facts) -> bool:
     """Whether reasons can stand in the cells of a column without being mistaken for values."""
-    if not facts.ranges:
+    if codes is not None:
         return True
     if column.dtype == pl.String:
-        declared = {low for low, _ in facts.ranges if isinstance(low, str)}
-        return codes is not None or declared.isdisjoint(column.codes.texts)
+        declared = {low for low, _ in facts.ranges}
+        are_texts = bool(declared) and all(isinstance(low, str) for low in declared)
+        return are_texts and declared.isdisjoint(column.codes.texts)
+    if not facts.ranges:
+        return True
     if not column.dtype.is_numeric():
         return False
     values = column.codes.levels.cast(pl.Float64)
@@ -202,7 +204,7 @@ def losses(columns: Sequence[str], dictionary: Dictionary, format: str) -> list[
     if labelled and format not in LABELLED:
         told.append(f"The format {format} holds no labels of columns")
     explained = [name for name in columns if name in dictionary.reasons]
-    if explained and (format not in WITH_VALUES or FAMILY[format] != dictionary.family):
+    if explained and FAMILY.get(format) != dictionary.family:
         told.append(
             f"The format {format} does not declare the reasons for missing values of this source, "
             "so they are written as columns of their own"

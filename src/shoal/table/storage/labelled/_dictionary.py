@@ -24,9 +24,9 @@ FAMILY: Final[dict[str, Family]] = {
     "xpt": "sas",
     "sas7bdat": "sas",
 }
-#: The formats that can be written, and those that hold labels of values and declare reasons.
+#: The formats that can be written, and those that hold labels of values.
 LABELLED: Final = ("dta", "sav", "zsav", "por", "xpt")
-WITH_VALUES: Final = ("dta", "sav", "zsav")
+WITH_VALUES: Final = ("dta", "sav", "zsav", "por")
 
 _LISTS: Final = ("identifiers", "quasi_identifiers", "sensitive", "insensitive", "drop")
 

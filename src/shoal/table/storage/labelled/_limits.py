@@ -66,7 +66,7 @@ LIMITS: Final[dict[str, Limits]] = {
         "8 characters",
         255,
         255,
-        0,
+        120,
         _SPSS_WORDS,
         ascii_only=True,
     ),

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import codecs
+import functools
 import importlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
 import polars as pl
 
-from shoal.errors import MissingExtra, ReadError
+from shoal.errors import MissingExtra, ReadError, ShoalError
 from shoal.table.storage._header import check_names
 from shoal.table.storage.labelled._dictionary import FAMILY, Dictionary, Facts, Family
 from shoal.table.storage.labelled._moments import as_moments, moment_of
+from shoal.table.storage.labelled._transport import read_reasons
 
 _PROGRAM: Final[dict[Family, str]] = {"stata": "Stata", "spss": "SPSS", "sas": "SAS"}
 _READER: Final = {
@@ -38,6 +40,23 @@ def pyreadstat(what: str) -> Any:
         raise MissingExtra(f"{what} a Stata, SPSS or SAS file", "stats") from None
 
 
+def portable(part: Literal["parser", "writer"]) -> Any:
+    """What reads or writes portable files with reasons and labels of values.
+
+    The library can, but its public functions for these files have no parameters for it.
+    """
+    try:
+        module = importlib.import_module(f"pyreadstat._readstat_{part}")
+        entry = getattr(module, f"{part}_entry_point")
+    except (ImportError, AttributeError):
+        raise ShoalError(
+            "Labels of values and reasons for missing values in a portable file need pyreadstat "
+            "1.3.7, and the installed version differs. Install that version, use another format, "
+            "or read with missing_reasons='dropped'."
+        ) from None
+    return functools.partial(entry, **{f"{part}_format": "por"})
+
+
 def read_labelled(
     path: Path,
     format: str,
@@ -53,15 +72,19 @@ def read_labelled(
     as in the record of a release; then these exist even if no value is missing for a reason.
     """
     family = FAMILY[format]
-    frame, about = _parsed(path, format, encoding)
-    check_names(frame.columns, f"'{path}'")
     kept = missing_reasons == "kept"
+    frame, about = _parsed(path, format, encoding, kept)
+    check_names(frame.columns, f"'{path}'")
+    if format == "por" and expected:  # its names are in upper case
+        expected = {name.upper(): why for name, why in expected.items()}
+    letters = _transport_reasons(path, frame) if format == "xpt" else {}
     columns: list[pl.Series] = []
     facts: dict[str, Facts] = {}
     named: dict[str, str] = {}
     for column in frame:
         name = column.name
         cells, why, ranges = _split(column, about, family)
+        why = letters.get(name, why)
         labels = about.variable_value_labels.get(name) or {}
         columns.append(_typed(cells, about, family))
         if kept and (why is not None and why.null_count() < len(why)):
@@ -75,18 +98,22 @@ def read_labelled(
     return pl.DataFrame(columns), Dictionary(family, facts, named)
 
 
-def _parsed(path: Path, format: str, encoding: str | None, **more: Any) -> tuple[Any, Any]:
+def _parsed(
+    path: Path, format: str, encoding: str | None, kept: bool = False, **more: Any
+) -> tuple[Any, Any]:
     """The frame and the metadata of a file, without any conversion."""
     library = pyreadstat("Reading")
     options: dict[str, Any] = {"output_format": "polars", "disable_datetime_conversion": True}
     if encoding is not None:
         options["encoding"] = _known_encoding(encoding)
-    if format not in ("por", "xpt"):  # for those, the library does not know the reasons
+    read = getattr(library, _READER[format])
+    if {"por": kept, "xpt": False}.get(format, True):
         options["user_missing"] = True
+        read = portable("parser") if format == "por" else read
     try:
         if format == "xpt" and path.stat().st_size % _RECORD:
             raise ValueError  # the library would read the rows that are left
-        return getattr(library, _READER[format])(str(path), **options, **more)
+        return read(str(path), **options, **more)
     except MemoryError:
         raise
     except Exception as cause:  # the library's message may quote the file
@@ -95,10 +122,23 @@ def _parsed(path: Path, format: str, encoding: str | None, **more: Any) -> tuple
                 f"'{path}' has text that is not in the encoding with which it was read. Pass its "
                 "encoding with encoding=, such as 'cp1252'."
             ) from None
-        raise ReadError(
-            f"'{path}' is not a {_PROGRAM[FAMILY[format]]} file of format {format}, or it is "
-            "damaged or incomplete. Copy it again, or set its format with format=."
-        ) from None
+        raise _damaged(path, format) from None
+
+
+def _damaged(path: Path, format: str) -> ReadError:
+    return ReadError(
+        f"'{path}' is not a {_PROGRAM[FAMILY[format]]} file of format {format}, or it is damaged "
+        "or incomplete. Copy it again, or set its format with format=."
+    )
+
+
+def _transport_reasons(path: Path, frame: pl.DataFrame) -> dict[str, pl.Series]:
+    try:
+        return read_reasons(path, frame)
+    except ReadError:  # which is a ValueError too
+        raise
+    except ValueError:
+        raise _damaged(path, "xpt") from None
 
 
 def _known_encoding(name: str) -> str:

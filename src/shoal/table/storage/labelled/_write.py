@@ -6,7 +6,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -30,13 +30,15 @@ from shoal.table.storage.labelled._limits import (
     shortened,
 )
 from shoal.table.storage.labelled._moments import as_numbers, moment_of
-from shoal.table.storage.labelled._read import pyreadstat, read_labelled
+from shoal.table.storage.labelled._read import portable, pyreadstat, read_labelled
+from shoal.table.storage.labelled._transport import write_reasons
 
 #: Larger integers are written as floats, since Stata uses the rest as missing values.
 _LONG: Final = 2_000_000_000
 _OLD_NAMES: Final = 8  # the longest name of the older transport format, which everything reads
 _OLD_TEXTS: Final = 200
 _OLD_LABELS: Final = 40
+_DECLARED_TEXTS: Final = 8  # the longest text that SPSS declares as missing
 _DTA_TIME: Final = re.compile(rb"<timestamp>\x11.{17}</timestamp>", re.DOTALL)
 _XPT_TIME: Final = re.compile(rb"\d\d[A-Z]{3}\d\d:\d\d:\d\d:\d\d")
 _POR_START: Final = b"SPSSPORTA"
@@ -46,7 +48,7 @@ _POR_NO_TIME: Final = b"8/196001016/00000018/" + b" " * 8 + b"317/" + b" " * 37
 
 @dataclass(frozen=True)
 class Cells:
-    """One column as it stands in the file."""
+    """One column as it stands in the file, with the reasons in its gaps."""
 
     name: str
     values: pl.Series
@@ -54,7 +56,7 @@ class Cells:
     labels: Mapping[Any, str]
     format: str | None
     ranges: Sequence[Any]
-    tags: Sequence[str]
+    reasons: Column | None
     measure: str
 
 
@@ -79,6 +81,8 @@ def write_labelled(
     with tempfile.TemporaryDirectory(prefix="shoal-") as folder:
         path = Path(folder) / f"data.{format}"
         _write(library, cells, path, format)
+        if format == "xpt":
+            write_reasons(path, [one.reasons for one in cells])
         _check(columns, cells, path, format, coding)
         with path.open("rb") as source, target.open("wb") as file:
             head = _without_time(source.read(1 << 10), format)
@@ -93,30 +97,36 @@ def _without_categories(column: Column) -> Column:
 
 
 def _write(library: Any, cells: Sequence[Cells], path: Path, format: str) -> None:
+    if format == "por":
+        cells = [_filled(one) for one in cells]
     frame = pl.DataFrame([one.values.alias(one.name) for one in cells])
     options: dict[str, Any] = {
         "column_labels": {one.name: one.label for one in cells if one.label},
         "variable_format": {one.name: one.format for one in cells if one.format},
     }
+    if format in WITH_VALUES:
+        options["variable_value_labels"] = {one.name: dict(one.labels) for one in cells}
+    if FAMILY[format] == "spss":
+        options["missing_ranges"] = {one.name: list(one.ranges) for one in cells if one.ranges}
     if format == "por":  # the library turns names to upper case before it looks them up
         options = {
             part: {name.upper(): value for name, value in of.items()}
             for part, of in options.items()
         }
         frame.columns = [name.upper() for name in frame.columns]
-    if format in WITH_VALUES:
-        options["variable_value_labels"] = {one.name: dict(one.labels) for one in cells}
-    if format == "dta":
+        write = portable("writer")
+    elif format == "dta":
         options |= {"version": 14}  # 15 is only for tables with more than 32,767 columns
-        options["missing_user_values"] = {o.name: list(o.tags) for o in cells if o.tags}
+        options["missing_user_values"] = {
+            one.name: [text.removeprefix(".") for text in one.reasons.codes.texts]
+            for one in cells
+            if one.reasons is not None
+        }
         write = library.write_dta
     elif format in ("sav", "zsav"):
         options |= {"compress": format == "zsav"}
-        options["missing_ranges"] = {one.name: list(one.ranges) for one in cells if one.ranges}
         options["variable_measure"] = {one.name: one.measure for one in cells}
         write = library.write_sav
-    elif format == "por":
-        write = library.write_por
     else:
         options |= {"table_name": "DATA", "file_format_version": _transport_version(cells)}
         write = library.write_xport
@@ -131,10 +141,29 @@ def _write(library: Any, cells: Sequence[Cells], path: Path, format: str) -> Non
         ) from None
 
 
+def _filled(cells: Cells) -> Cells:
+    """Texts as long as their column, which PSPP expects in a portable file."""
+    if cells.values.dtype != pl.String:
+        return cells
+    longest: Any = cells.values.str.len_bytes().max()
+    width = max(1, longest or 0, *map(len, cells.ranges))
+    return replace(
+        cells,
+        values=cells.values.fill_null("").str.pad_end(width),
+        labels={text.ljust(width): label for text, label in cells.labels.items()},
+        ranges=[text.ljust(min(width, _DECLARED_TEXTS)) for text in cells.ranges],
+    )
+
+
 def _transport_version(cells: Sequence[Cells]) -> int:
-    """5, which every program reads, unless names, texts or labels are too long for it."""
-    short = all(
+    """5, which every program reads, unless something is too long for it or the last row is blank.
+
+    Only version 8 counts the rows, so blank rows at the end of another one are lost.
+    """
+    last = [one.values.dtype == pl.String and one.values[-1:].null_count() for one in cells]
+    short = not all(last) and all(
         len(one.name) <= _OLD_NAMES
+        and len((one.format or "").rstrip("0123456789.")) <= _OLD_NAMES
         and len(one.label.encode()) <= _OLD_LABELS
         and (
             one.values.dtype != pl.String
@@ -160,38 +189,41 @@ def _cells(
     if same and _still_fits(facts, values, shown, codes, format):
         shown = facts.format
     labels: dict[Any, str] = {}
-    if format in WITH_VALUES and not (format == "dta" and values.dtype == pl.String):
-        labels |= value_labels(column, facts, codes)  # Stata labels numbers only
-    tags: list[str] = []
+    if format in WITH_VALUES:
+        labels |= value_labels(column, facts, codes)
+    if format == "dta" and values.dtype == pl.String:
+        labels = {}  # Stata labels numbers only
     if reasons is not None:
         there = reasons.codes.texts
         why = {text: facts.reasons[text] for text in there if text in facts.reasons}
         if format == "dta":
-            tags = [text.removeprefix(".") for text in there]
-            why = {text.removeprefix("."): label for text, label in why.items()}
             values = _with_letters(values, reasons)
-            labels |= why
-        else:
+            labels = {_as_float(value): label for value, label in labels.items()}
+            labels |= {text.removeprefix("."): label for text, label in why.items()}
+        elif FAMILY[format] == "spss":
             values = _with_numbers(values, reasons)
             numeric = values.dtype != pl.String
             labels |= {float(text) if numeric else text: label for text, label in why.items()}
-    if values.dtype in (pl.Float64, pl.Object):
+    if values.dtype == pl.Float64:
+        labels = {_as_float(value): label for value, label in labels.items()}
+    most = LIMITS[format].longest_value_label
+    labels = {value: shortened(label, most) for value, label in labels.items()}
+    label = _label(dictionary.labels.get(name, ""), format)
+    if LIMITS[format].ascii_only:
+        label = _in_ascii(label, "")
         labels = {
-            float(value) if isinstance(value, int) else value: label
+            value: in_ascii
             for value, label in labels.items()
+            if (in_ascii := _in_ascii(label, (codes or {}).get(value, "")))
         }
-    most = LIMITS[format]
-    label = dictionary.labels.get(name, "")
-    if most.ascii_only and not label.isascii():
-        label = ""
     return Cells(
         name,
         values,
-        _label(label, format),
-        {value: shortened(text, most.longest_value_label) for value, text in labels.items()},
+        label,
+        labels,
         shown,
-        _declared(facts) if format in ("sav", "zsav") and may_join(column, codes, facts) else (),
-        tags,
+        _declared(facts) if FAMILY[format] == "spss" and may_join(column, codes, facts) else (),
+        reasons,
         facts.measure if codes is None or facts.measure == "nominal" else "ordinal",
     )
 
@@ -201,6 +233,16 @@ def _label(label: str, format: str) -> str:
     if format == "dta":
         return label if len(label) <= most else label[: most - 1] + "…"
     return shortened(label, most)
+
+
+def _in_ascii(label: str, otherwise: str) -> str:
+    """The label if ASCII can hold it, apart from the sign that it was shortened."""
+    label = label.replace("…", "...")
+    return label if label.isascii() else otherwise
+
+
+def _as_float(value: Any) -> Any:
+    return float(value) if isinstance(value, int) else value
 
 
 def _declared(facts: Facts) -> list[Any]:
@@ -218,8 +260,7 @@ def _still_fits(
     if not facts.format or codes is not None or values.dtype == pl.String or facts.text:
         return False
     family = FAMILY[format]
-    before, after = moment_of(facts.format, family), moment_of(shown, family)
-    return before == after and format != "xpt"
+    return moment_of(facts.format, family) == moment_of(shown, family)
 
 
 def _physical(
@@ -229,6 +270,8 @@ def _physical(
     name, series = column.name, scrubbed_column(column.series)
     spss = FAMILY[format] == "spss"
     if codes is not None:
+        if LIMITS[format].ascii_only:  # a code says what it stands for in its label
+            check_texts(name, pl.Series(list(codes.values()), dtype=pl.String), format)
         back = {text: code for code, text in codes.items()}
         found = series.replace_strict(back, default=None, return_dtype=pl.Int32)
         return found, "F8.0" if spss else None
