@@ -7,6 +7,7 @@ a blank in one record counts for all others, so what has been blanked is counted
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -25,15 +26,16 @@ _AT_ONCE = 50_000_000  # combinations × patterns × columns
 _MOST_MEETINGS = 1_000_000_000  # sought tuples × patterns of blanks × columns: some seconds
 
 
-def blanks_by_agreement(cells: Cells) -> Blanks | None:
-    """The blanks; None if there are too few records."""
+def blanks_by_agreement(cells: Cells) -> Iterator[Blanks]:
+    """Blanks, each no dearer than those before; nothing if there are too few records."""
     short = cells.short
     search = _Search(cells, short)
     if not search.run(np.arange(len(short))):
-        return None
+        return
     least = np.where(cells.missing[short], np.inf, cells.costs).min(axis=1, initial=np.inf)
     floor = float(least @ cells.counts[short])
     found, best = search.blanks(floor), search.patterns.copy()
+    yield found
     for _ in range(min(_ROUNDS, _WORK // max(1, len(short)))):
         if found.proved or search.meetings > _MOST_MEETINGS:
             break
@@ -51,8 +53,8 @@ def blanks_by_agreement(cells: Cells) -> Blanks | None:
                 break
         if not again.any() and (other := search.blanks(floor)).cost <= found.cost:
             found, best = other, search.patterns.copy()
+            yield found
         search.patterns = best.copy()
-    return found
 
 
 class _Search:

@@ -22,13 +22,14 @@ _WORK = 400_000  # combinations, over all rounds
 _STEPS = 100_000  # patterns × prices × places of missing values, over all rounds
 
 
-def blanks_by_class(cells: Cells) -> Blanks | None:
-    """The blanks; None if there are too few records."""
+def blanks_by_class(cells: Cells) -> Iterator[Blanks]:
+    """Blanks, each no dearer than those before; nothing if there are too few records."""
     search = _Search(cells)
     if not search.run():
-        return None
+        return
     floor = search.floor()
     found = cells.blanks(*search.placed[:3], floor)
+    yield found
     for _ in range(min(_ROUNDS, _WORK // max(1, len(cells.short)))):
         if found.proved or search.steps > _STEPS:
             break
@@ -36,9 +37,9 @@ def blanks_by_class(cells: Cells) -> Blanks | None:
         search.dissolve()
         if search.run() and (other := cells.blanks(*search.placed[:3], floor)).cost <= found.cost:
             found = other
+            yield found
         else:
             search.placed = kept
-    return found
 
 
 class _Placed(NamedTuple):

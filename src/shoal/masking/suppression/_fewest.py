@@ -93,11 +93,17 @@ class Fewest:
     def _found(self, table: Table, cells: Cells) -> Blanks | None:
         wildcard = self.missing == "wildcard"
         cells, order = cells.in_order()
-        found = (blanks_by_agreement if wildcard else blanks_by_class)(cells)
+        ever_better = (blanks_by_agreement if wildcard else blanks_by_class)(cells)
+        found = next(ever_better, None)
         if found is None:
             return None
+        exact = None
         if not found.proved and not table.has_persons:
-            found = fewest_blanks(cells, wildcard=wildcard) or found
+            exact = fewest_blanks(cells, wildcard=wildcard)
+        if exact is None:
+            *_, found = found, *ever_better
+        else:
+            found = exact
         return replace(found, combinations=order[found.combinations])
 
     def _short(self, table: Table, asked: KAnonymity) -> Flags:
