@@ -930,6 +930,13 @@ class Table(Helpful):
         table = self._derive(dictionary=dictionary)
         return table.with_roles(self.roles)
 
+    def with_pseudonymized(self, column: str) -> Table:
+        """The same table, without the labels that a column's values had before pseudonyms."""
+        if column not in self._dictionary.facts:
+            return self
+        text = self.column(column).dtype == pl.String
+        return self._derive(dictionary=self._dictionary.pseudonymized(column, text=text))
+
     def with_roles(self, roles: Roles | Mapping[str, Any], *, released: bool = False) -> Table:
         """The same data with other roles; a released column may be empty after masking.
 

@@ -59,3 +59,33 @@ def test_reasons_and_engines(shoal, source):
     result = shoal(*given)
     assert result.exit_code == 2
     assert "memory" in result.stderr
+
+
+def test_a_catalog_of_sas_is_part_of_the_plan(shoal, tmp_path, monkeypatch):
+    """Every command reads it by the option, or by the plan and the private half of a release."""
+    monkeypatch.chdir(tmp_path)
+    samples.sas_data(tmp_path)
+    samples.catalog(tmp_path, samples.FORMATS)
+    given = ("people.sas7bdat", "--catalog", "formats.sas7bcat")
+    result = shoal("init", *given, "--out", "plan.toml")
+    assert result.exit_code == 0, result.stderr
+    assert "has labels for values of 'sex', 'marital', 'job', 'income'" in result.stderr
+    plan = tomllib.loads((tmp_path / "plan.toml").read_text("utf-8"))
+    assert plan["read"]["format"] == "sas7bdat"
+    assert plan["read"]["catalog"] == "formats.sas7bcat"
+    options = ("--plan", "plan.toml", "--out", "out", "--format", "sav")
+    result = shoal("protect", "people.sas7bdat", *options)
+    assert result.exit_code == 0, result.stderr
+    _, about = ps.read_sav("out/public/data.sav", output_format="polars")
+    assert "married" in str(about.variable_value_labels["marital"])
+    assert "without a person" not in str(about.variable_value_labels)
+    assert shoal("verify", "out", "--original", "people.sas7bdat").exit_code == 0
+    samples.catalog(tmp_path, {"OTHER": {1: "one"}}, "other")
+    other = ("--plan", "plan.toml", "--catalog", "other.sas7bcat")
+    result = shoal("assess", "people.sas7bdat", *other)
+    assert result.exit_code == 2
+    assert "leave out --catalog" in " ".join(result.stderr.split())
+    (tmp_path / "a.csv").write_text("a\n1\n2\n")
+    result = shoal("roles", "a.csv", "--catalog", "formats.sas7bcat")
+    assert result.exit_code == 2
+    assert "--catalog does not apply to a text file" in " ".join(result.stderr.split())

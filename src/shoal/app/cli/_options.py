@@ -184,6 +184,7 @@ class Reading:
     skip_lines N: The number of lines above the column names.
     missing_reasons WHAT: For Stata, SPSS and SAS: kept or dropped. Kept reasons for missing values
         are columns of their own.
+    catalog FILE: For a SAS file: the catalog (.sas7bcat) that has the labels of its values.
     metadata FILE: A Frictionless, CSVW or DDI-Codebook file that describes the table, or none to
         ignore one that lies next to it (default: datapackage.json, NAME-metadata.json or ddi.xml).
     """
@@ -201,6 +202,7 @@ class Reading:
     header: bool = False
     skip_lines: int | None = None
     missing_reasons: str | None = None
+    catalog: str | None = None
     metadata: str | None = None
 
     def read(

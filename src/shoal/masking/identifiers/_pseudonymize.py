@@ -107,7 +107,7 @@ class Pseudonymize(Masker):
         rows = np.zeros(len(table), np.uint8)
         for name in self.touched_:
             if name in table.columns:
-                table = table.with_labels(name, [None], rows)
+                table = table.with_labels(name, [None], rows).with_pseudonymized(name)
         return table
 
     def _cover(self, table: Table) -> Table:
@@ -122,7 +122,7 @@ class Pseudonymize(Masker):
         named = self._drawn(table, {n: t for n, t in given.items() if t}, log)
         for name, names in named.items():
             _refuse_twins(name, given[name], names)
-            table = _with_names(table, name, names, self.shape)
+            table = _with_names(table, name, names, self.shape).with_pseudonymized(name)
         _refuse_twins_of_shared(self._scopes(named), given, named)
         log.touched.extend(named)
         return table.with_roles(_roles_after(table.roles, named), released=True)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
-from shoal.errors import ReadError
+from shoal.errors import ReadError, quoted
 from shoal.hints import check_path, helpful
 from shoal.table._roles import Roles
 from shoal.table.columns._column import Column
@@ -51,6 +51,7 @@ def read(
     skip_lines: int | None = None,
     date_formats: str | Mapping[str, str] | None = None,
     missing_reasons: str | None = None,
+    catalog: str | os.PathLike[str] | None = None,
     metadata: str | os.PathLike[str] | None = None,
 ) -> Table:
     """Read a table: text, Parquet, Feather/Arrow, Excel, Stata, SPSS, SAS, or a database query.
@@ -86,6 +87,9 @@ def read(
     missing_reasons : {"kept", "dropped"}, optional
         For a file of Stata, SPSS or SAS: whether the declared reasons for missing values become
         columns of their own (by default), or all missing values are alike.
+    catalog : path, optional
+        For a SAS file (``.sas7bdat``): the catalog (``.sas7bcat``) that has the labels of its
+        values.
     metadata : path, optional
         A Frictionless, CSVW or DDI-Codebook file that describes the table: types, missing values,
         labels. By default, one that lies next to the table is used: ``datapackage.json``,
@@ -124,8 +128,9 @@ def read_source(
 ) -> tuple[pl.DataFrame | list[Column], Manner, Dictionary]:
     """The frame or the columns of a source and what it says about them; options of :func:`read`."""
     given = {name: value for name, value in options.items() if value is not None}
-    if "metadata" in given:
-        given["metadata"] = os.fspath(given["metadata"])
+    for name in ("catalog", "metadata"):
+        if isinstance(given.get(name), os.PathLike):
+            given[name] = os.fspath(given[name])
     if given.get("header") is False:
         raise ReadError("A table needs column names. Add a line of names, and leave out header=.")
     if isinstance(source, str) and _URI.match(source):
@@ -144,12 +149,21 @@ def read_source(
             format,
             encoding=reading.encoding,
             missing_reasons=reading.missing_reasons or "kept",
+            catalog=None if reading.catalog is None else Path(reading.catalog),
         )
-        return frame, Manner(reading), dictionary
+        return frame, Manner(reading, notes=_labelled_by(reading.catalog, dictionary)), dictionary
     described = description_of(path, reading.metadata)
     if described is not None:
         return *_as_described(path, format, reading, described), NO_DICTIONARY
     return *_read_file(path, format, reading), NO_DICTIONARY
+
+
+def _labelled_by(catalog: str | None, dictionary: Dictionary) -> tuple[str, ...]:
+    """Which columns a catalog has labels for, in a sentence."""
+    if catalog is None:
+        return ()
+    names = [name for name, facts in dictionary.facts.items() if facts.values or facts.reasons]
+    return (f"The catalog '{Path(catalog).name}' has labels for values of {quoted(names)}.",)
 
 
 def _as_described(

@@ -42,7 +42,8 @@ OPTIONS_OF: Final[dict[str, tuple[str, ...]]] = {
     "csv": _OF_TEXT,
     "tsv": _OF_TEXT,
     "xlsx": _OF_WORKBOOK,
-    **dict.fromkeys(("dta", "sav", "zsav", "sas7bdat", "xpt"), ("encoding", "missing_reasons")),
+    **dict.fromkeys(("dta", "sav", "zsav", "xpt"), ("encoding", "missing_reasons")),
+    "sas7bdat": ("encoding", "missing_reasons", "catalog"),
     "por": ("missing_reasons",),
 }
 
@@ -73,6 +74,8 @@ class ReadOptions(Helpful):
     missing_reasons : {"kept", "dropped"}, optional
         For a file of Stata, SPSS or SAS: whether the declared reasons for missing values become
         columns of their own (by default), or all missing values are alike.
+    catalog : str, optional
+        For a SAS file: the catalog (``.sas7bcat``) that has the labels of its values.
     metadata : str, optional
         The metadata file that describes the table (Frictionless, CSVW or DDI-Codebook), or
         ``"none"`` to ignore one that lies next to the table.
@@ -93,6 +96,7 @@ class ReadOptions(Helpful):
     skip_lines: int | None = None
     date_formats: Mapping[str, str] | None = None
     missing_reasons: str | None = None
+    catalog: str | None = None
     metadata: str | None = None
     columns: Mapping[str, str] | None = None
 
@@ -231,6 +235,7 @@ _VALUES: Final[dict[str, tuple[tuple[type, ...], str]]] = {
         "a format such as '%d.%m.%Y', or a table of columns with their formats",
     ),
     "missing_reasons": ((str,), "'kept' or 'dropped'"),
+    "catalog": ((str,), "the path of a SAS catalog"),
     "metadata": ((str,), "the path of a metadata file, or 'none'"),
     "columns": ((Mapping,), "a table of columns with their kinds"),
 }

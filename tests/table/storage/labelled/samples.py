@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import base64
+import struct
+import zlib
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 import polars as pl
@@ -179,3 +183,90 @@ def sas(folder: Path, version: int = 5) -> Path:
     path = folder / "people.xpt"
     path.write_bytes(transport(columns, version))
     return path
+
+
+#: A SAS file of 48 rows, made with the C library on which pyreadstat rests and compressed here. Its
+#: columns sex, marital, job and income have the formats SEX8., MARITALSTATUS, $JOB and INCOME8.1,
+#: and every twelfth income is missing for the reason .R.
+_SAS: Final = """\
+eNrtmc9rE0EUx2eTNkk1agoReqi41B4KatjZ2aQJiDa1EStpG0yECoKNNtRIf9FWqFCwggcPPYgn9X8Qit4EoXjRWxEvPXjw
+4sVTT7Zabdzszjazz67NIxQU5wPJZN6+efvd2be787KE1Hjz5f7Iy2jr6uvHIdLyli61HY+0sg7CmOKjiu0SJcSvuOxMOcFI
+NEpUv+LEyafz6oX+bCaXGcplM6onZA/60oW04Le4sfoiLbRuIvbHB8ypmGZodCCeLU/emRfsLEa1mHaa0oQWozRGYbj5ZOJ6
+wnCZFrODU5+dD/R/8urjNtApkUgkEolEIpFIJBLJX8PTWt3qot354TtJjpjNWtjudvndfivc3gbG3zpgt8OgIF9rsdtHjoH/
+a/CA2wvAvhmy2yVgX+b2i8A+ze09QI/mYV8P7m5f9rBPe9g1D/t64M92IJ9jcPf1c+72k90+/NCT0zQ1rzr+Z53w7nHqVavf
+Y/lTtXfHvw/E5+MiZatdtPx1wb8fxOftuxmrXbH8maCnHv2GEN9D//PNezX9caT+hKCnHv3dQvx69Cf31u+a/5Sgx0P/e/t4
+Lf1Uw80/pTj9VMflD2W4+acGUn8clz80gcsf2o3Un8TlD03h5l/XcPmjU1z+6MjrV2dI/QYuf3Tk9asnkPq7BT3ebG9VLKC9
+xcN/njTVNT4E7uAO4yRQ13gvRurcvxdZcqih8WdIc0PjbU6RcEPjhf3bwyvGTmSbIDlongH+EDbnrDrrWxW/taX6VgCenR88
+jvNOoGtnZPXLJ5zXal8hIdCPgL6jw8fHt4HtKuiLcCmV2hqhk/i5KrtN8raPH+E13h/l2TUHsoSQnzzmQs0Uhe9fqu9X8oVM
+bro8SopjJZIeK6nlSfVuqTgzO1uaJ/nMcDJmDpwozpTniuNkIH25v5DO5gvpwpW8ab89dYN0XhrqLU/enJoomVfp4PmhgQwh
+s6XSpBk7s9uEL4jzzM/OfhAOus+zM+MBsN4KgPlSgD7YrwC/ZuDXDPJUAccJ+/xy2PN6+F6n37dKY9fXv8ZXk93yaMPEesLw
+fivY3qp12Ot2Z/3uET/4253M5phjiOxeN1UAstJsrB7Fooj3Y6F/GPQjwC8Ktof27UhDwj07KuwnbP1ur3PPTabS6nMv7LIW
+anWp99RYPPOY76NOQCWKq0v1JG5drqdw60Km4dblDFkXMR23LmcMty5nyLqIxZH6E7h1OUPWRSyJ1J/C1XWGhssfA/m/hqHj
+8sdA1kWGgcsfI47LHwNZFxni+ZVIJBKJRCKRSCT/M78AqSlUdA==
+"""
+
+
+def sas_data(folder: Path) -> Path:
+    """Columns of codes, whose labels SAS keeps in a catalog."""
+    path = folder / "people.sas7bdat"
+    path.write_bytes(zlib.decompress(base64.b64decode(_SAS)))
+    return path
+
+
+#: What the catalog of the SAS file says; the codes 3 and .X are nobody's.
+FORMATS: Final[dict[str, dict[object, str]]] = {
+    "SEX": SEX,
+    "MARITALSTATUS": {1: "single", 2: "married", 3: "a label without a person"},
+    "$JOB": {"B": "baker", "S": "smith"},
+    "INCOME": {"R": "refused", "X": "no one said this"},
+    "NOBODYS": {1: "a format without a column"},
+}
+
+
+def catalog(folder: Path, formats: dict[str, dict[object, str]], name: str = "formats") -> Path:
+    """A catalog of 32 bits, as SAS on Windows has them: a header, an index and a page of blocks."""
+    size = 4096
+    header = bytearray(1024)
+    header[:32] = bytes.fromhex("00" * 12 + "c2ea8163b31411cfbd92080009c7318c181f1011")
+    header[32:40] = b"\x22\x22\x00\x22\x22\x01\x022"  # little-endian, of Windows
+    header[70] = 20  # UTF-8
+    header[84:92], header[156:164] = b"SAS FILE", b"CATALOG "
+    header[92:124] = b"FORMATS".ljust(32)
+    header[196:208] = struct.pack("<3i", len(header), size, 4)
+    header[216:224] = b"9.0401M5"
+    index, blocks = bytearray(856), bytearray(16)
+    for format, labels in formats.items():
+        entry = bytearray(212)
+        entry[:10], entry[50:51] = b"XLSR" + struct.pack("<ih", 4, len(blocks)), b"O"
+        index += entry
+        block = _format_block(format.encode(), labels)
+        blocks += struct.pack("<ihh8x", 0, 0, len(block)) + block
+    path = folder / f"{name}.sas7bcat"
+    pages = (b"", index, b"", blocks)
+    path.write_bytes(bytes(header) + b"".join(bytes(page).ljust(size, b"\0") for page in pages))
+    return path
+
+
+def _format_block(name: bytes, labels: dict[object, str]) -> bytes:
+    head = bytearray(106)
+    head[8:16] = name[:8].ljust(8)
+    head[38:46] = struct.pack("<2i", len(labels), len(labels))
+    if len(name) > 8:
+        head[2:4] = b"\x80\0"
+        head += name.ljust(32)
+    for place, value in enumerate(labels):
+        key = _format_key(value, text=name.startswith(b"$"))
+        head += struct.pack("<2xh6xi8x", 16 + len(key), place) + key
+    for label in labels.values():
+        head += struct.pack("<8xh", len(label.encode())) + label.encode() + b"\0"
+    return bytes(head)
+
+
+def _format_key(value: object, *, text: bool) -> bytes:
+    """A value in the order of SAS: numbers with their bits turned, reasons by their letters."""
+    if text:
+        return str(value).encode().ljust(16)
+    if isinstance(value, str):
+        return bytes([0, 0, ord(value)]) + b"\xff" * 5
+    bits = struct.pack(">d", -abs(float(value)))  # type: ignore[arg-type]
+    return bits if float(value) >= 0 else bytes(255 - one for one in bits)  # type: ignore[arg-type]

@@ -200,6 +200,8 @@ def losses(columns: Sequence[str], dictionary: Dictionary, format: str) -> list[
     valued = [name for name in columns if dictionary.of(name).values]
     if valued and format not in WITH_VALUES:
         told.append(f"The format {format} holds no labels of values, so these columns lose them")
+    if format == "dta" and any(dictionary.of(name).text for name in valued):
+        told.append("The format dta holds labels of numbers only, so columns of texts lose theirs")
     labelled = [name for name in columns if dictionary.of(name).label]
     if labelled and format not in LABELLED:
         told.append(f"The format {format} holds no labels of columns")

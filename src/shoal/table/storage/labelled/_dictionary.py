@@ -94,6 +94,11 @@ class Dictionary:
         texts = {name: replace(self.facts[name], text=True) for name in names if name in self.facts}
         return replace(self, facts={**self.facts, **texts}) if texts else self
 
+    def pseudonymized(self, name: str, *, text: bool) -> Dictionary:
+        """The dictionary without labels for the values of a column, which pseudonyms replace."""
+        facts = replace(self.facts[name], values={}, text=text)
+        return replace(self, facts={**self.facts, name: facts})
+
     def followed(self, roles: Roles, columns: Iterable[str]) -> Roles:
         """The roles with the columns of reasons, which play the roles of what they explain."""
         there = set(columns)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import functools
 import importlib
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -30,6 +31,8 @@ _READER: Final = {
 #: Integers up to this size are exact in a float, which is how these files hold them.
 EXACT: Final = 2**53
 _RECORD: Final = 80  # bytes of each record of a transport file
+#: The width in a format of SAS, whose own name never ends in a digit.
+_WIDTH: Final = re.compile(r"[\d.]+$")
 
 
 def pyreadstat(what: str) -> Any:
@@ -64,17 +67,22 @@ def read_labelled(
     encoding: str | None = None,
     missing_reasons: str = "kept",
     expected: Mapping[str, str] | None = None,
+    catalog: Path | None = None,
 ) -> tuple[pl.DataFrame, Dictionary]:
     """The cells of a file and what it says about them.
 
     With ``missing_reasons="kept"``, a column whose values are missing for declared reasons is
     followed by one that has the reasons. ``expected`` maps columns to the names of their reasons,
     as in the record of a release; then these exist even if no value is missing for a reason.
+    ``catalog`` is the file in which SAS keeps the labels of values.
     """
     family = FAMILY[format]
     kept = missing_reasons == "kept"
     frame, about = _parsed(path, format, encoding, kept)
     check_names(frame.columns, f"'{path}'")
+    labels_of = about.variable_value_labels
+    if catalog is not None:
+        labels_of = _catalog_labels(catalog, path, about, encoding)
     if format == "por" and expected:  # its names are in upper case
         expected = {name.upper(): why for name, why in expected.items()}
     letters = _transport_reasons(path, frame) if format == "xpt" else {}
@@ -85,7 +93,7 @@ def read_labelled(
         name = column.name
         cells, why, ranges = _split(column, about, family)
         why = letters.get(name, why)
-        labels = about.variable_value_labels.get(name) or {}
+        labels = labels_of.get(name) or {}
         columns.append(_typed(cells, about, family))
         if kept and (why is not None and why.null_count() < len(why)):
             reason = (expected or {}).get(name) or _name_of_reason(name, frame.columns)
@@ -117,12 +125,60 @@ def _parsed(
     except MemoryError:
         raise
     except Exception as cause:  # the library's message may quote the file
-        if isinstance(cause, UnicodeDecodeError) or "encoding" in str(cause):
-            raise ReadError(
-                f"'{path}' has text that is not in the encoding with which it was read. Pass its "
-                "encoding with encoding=, such as 'cp1252'."
-            ) from None
-        raise _damaged(path, format) from None
+        raise _misread(path, cause) or _damaged(path, format) from None
+
+
+def _misread(path: Path, cause: Exception) -> ReadError | None:
+    """The error for text in another encoding; None if that is not the cause."""
+    if not isinstance(cause, UnicodeDecodeError) and "encoding" not in str(cause):
+        return None
+    return ReadError(
+        f"'{path}' has text that is not in the encoding with which it was read. Pass its "
+        "encoding with encoding=, such as 'cp1252'."
+    )
+
+
+def _catalog_labels(
+    catalog: Path, path: Path, about: Any, encoding: str | None
+) -> dict[str, dict[Any, str]]:
+    """The labels of the values of each column whose format is in a catalog of SAS.
+
+    The library compares a format with its width, SEX8., with the name in the catalog, SEX, and
+    writes labels into the cells. So this function looks formats up by their names.
+    """
+    if not catalog.is_file():
+        raise ReadError(f"There is no catalog '{catalog}'. Check its name.")
+    options = {} if encoding is None else {"encoding": _known_encoding(encoding)}
+    try:
+        read = pyreadstat("Reading").read_sas7bcat
+        formats = read(str(catalog), output_format="polars", **options)[1].value_labels
+    except MemoryError:
+        raise
+    except Exception as cause:  # the library's message may quote the file
+        formats, misread = {}, _misread(catalog, cause)
+        if misread is not None:
+            raise misread from None
+    if not formats:
+        raise ReadError(
+            f"'{catalog}' is not a SAS catalog (.sas7bcat) with labels of values, or it is damaged "
+            "or incomplete. Copy it again, or leave out catalog=."
+        )
+    by_name = {name.upper(): labels for name, labels in formats.items()}
+    named = {
+        column: by_name.get(_WIDTH.sub("", (shown or "").upper()), {})
+        for column, shown in about.original_variable_types.items()
+    }
+    # a missing value without a reason has no label here
+    found = {
+        column: {value: label for value, label in labels.items() if value == value}
+        for column, labels in named.items()
+    }
+    if not any(found.values()):
+        raise ReadError(
+            f"The catalog '{catalog.name}' does not belong to '{path.name}': no column has one of "
+            "its formats. Pass the catalog of this file, or leave out catalog=."
+        )
+    return found
 
 
 def _damaged(path: Path, format: str) -> ReadError:
