@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from shoal.errors import InputError
 from shoal.table import Column, Domain
 from shoal.table.columns._domain import interval_meanings
-from shoal.table.columns._encode import Codes, combine, decode, encode
+from shoal.table.columns._encode import Codes, Labels, combine, decode, encode
 
 from ..parts.counting import counted
 
@@ -234,6 +234,14 @@ def test_keys_are_equal_where_tuples_are(columns: int, count: int) -> None:
     _, by_tuple = np.unique(matrix, axis=0, return_inverse=True)
     assert len(set(zip(by_key.tolist(), by_tuple.tolist(), strict=True))) == by_key.max() + 1
     assert by_key.max() == by_tuple.max()
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.int32, np.int64, np.uint8, np.uint64])
+def test_large_keys_stay_apart_for_codes_of_every_type(kind: type[np.integer[Any]]) -> None:
+    """Floats would round keys above 2**53, and different records would be equal."""
+    last = Labels("last", np.array([0, 1, 2, 3, 3], kind), 4)
+    others = [Labels("other", np.full(5, 99, kind), 100) for _ in range(9)]
+    assert len(np.unique(combine([*others, last], 5))) == 4
 
 
 class Wide(Codes):

@@ -242,7 +242,8 @@ def combine(parts: Iterable[Keys], rows: int) -> npt.NDArray[np.uint64]:
         if part.count == rows and _all_differ(part):
             return part.codes.astype(np.uint64)
         keys *= np.uint64(part.count)
-        np.add(keys, part.codes, out=keys, casting="unsafe")  # labels are signed, but not negative
+        # labels are signed, but not negative; by default, NumPy would add them as floats
+        np.add(keys, part.codes, out=keys, dtype=np.uint64, casting="unsafe")
         bound *= max(part.count, 1)
     return keys
 
