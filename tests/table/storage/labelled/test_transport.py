@@ -182,3 +182,13 @@ def test_blank_rows_at_the_end_are_not_lost(tmp_path):
     assert sh.read(tmp_path / "a.xpt").frame.equals(frame, null_equal=True)
     sh.Table(frame[:1]).write(tmp_path / "b.xpt")
     assert b"LIBRARY HEADER" in (tmp_path / "b.xpt").read_bytes()
+
+
+def test_reasons_under_another_name_stay_a_column(tmp_path):
+    cells = [gap("A"), ibm(1), gap("B")]
+    (tmp_path / "a.xpt").write_bytes(transport({"income": (8, cells)}, 8))
+    table = sh.read(tmp_path / "a.xpt")
+    for name in ("no answer", ".", "x"):
+        joined = table.with_labels("income_reason", [name, None], [0, 1, 0])
+        joined.write(tmp_path / "b.xpt")
+        assert sh.read(tmp_path / "b.xpt").frame.equals(joined.frame)

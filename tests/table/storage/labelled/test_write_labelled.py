@@ -304,6 +304,22 @@ def test_masked_reasons_are_dropped(tmp_path):
     assert both.present("income_reason").sum() == len(REFUSED) + len(UNKNOWN)
 
 
+@pytest.mark.parametrize(
+    ("made", "name"),
+    [(samples.stata, "b.dta"), (samples.spss, "b.sav"), (samples.spss, "b.zsav")],
+)
+def test_reasons_under_another_name_stay_a_column(tmp_path, made, name):
+    """No program has a missing value for what a hierarchy joined."""
+    table = sh.read(made(tmp_path))
+    reasons = table.dictionary.reasons["income"]
+    rows = np.where(table.present(reasons), 0, 1)
+    joined = table.with_labels(reasons, ["no answer", None], rows)
+    joined.write(tmp_path / name)
+    again = sh.read(tmp_path / name).frame
+    assert again[reasons].to_list() == joined.frame[reasons].to_list()
+    assert again["income"].to_list() == joined.frame["income"].to_list()
+
+
 def test_a_value_among_the_declared_ones_is_not_written_into_their_cells(tmp_path):
     """A masked number would be read as a reason; so the reasons keep a column of their own."""
     table = sh.read(samples.spss(tmp_path), roles=ROLES)

@@ -34,6 +34,8 @@ from shoal.table.storage.labelled._dictionary import (
 _CODE: Final = 2**31 - 100
 #: A column with more different texts stays text; Stata holds up to 65,536 labels.
 _MOST_LABELS: Final = 10_000
+#: The reasons of programs that do not declare values of their own as missing.
+_LETTERS: Final = {"stata": r"^\.[a-z]$", "sas": r"^\.[A-Z_]$"}
 
 
 @dataclass(frozen=True)
@@ -73,8 +75,11 @@ def coding_of(columns: Sequence[Column], dictionary: Dictionary, format: str) ->
     reasons = {}
     if FAMILY.get(format) == dictionary.family:
         for column, after in itertools.pairwise(columns):
-            if dictionary.reasons.get(column.name) == after.name and may_join(
-                column, codes.get(column.name), dictionary.of(column.name)
+            facts = dictionary.of(column.name)
+            if (
+                dictionary.reasons.get(column.name) == after.name
+                and may_join(column, codes.get(column.name), facts)
+                and _are_reasons(after, facts, dictionary.family)
             ):
                 reasons[column.name] = after.name
     return Coding(codes, reasons)
@@ -126,6 +131,20 @@ def may_join(column: Column, codes: Mapping[int, str] | None, facts: Facts) -> b
         return False
     values = column.codes.levels.cast(pl.Float64)
     return not any(values.is_between(low, high).any() for low, high in facts.number_ranges)
+
+
+def _are_reasons(reasons: Column, facts: Facts, family: str) -> bool:
+    """Whether a file can declare all of these reasons: a step may have given some another name."""
+    if reasons.dtype != pl.String:
+        return False
+    texts = reasons.codes.levels.alias("")
+    if family in _LETTERS:
+        return bool(texts.str.contains(_LETTERS[family]).all())
+    declared = texts.is_in([str(low).rstrip() for low, _ in facts.ranges if isinstance(low, str)])
+    numbers = texts.cast(pl.Float64, strict=False)
+    for low, high in facts.number_ranges:
+        declared |= numbers.is_between(low, high).fill_null(False)
+    return bool(declared.all())
 
 
 def value_labels(
