@@ -369,7 +369,7 @@ class NumericMasker(Masker):
         return None
 
     def _prepare(self, table: Table, log: StepLog) -> Any:
-        """What :meth:`_map` needs in addition to the column; resets the fitted facts."""
+        """What :meth:`_map` needs besides the column, by default the table; resets fitted facts."""
         return table
 
     @abstractmethod

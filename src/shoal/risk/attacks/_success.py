@@ -85,7 +85,7 @@ class Rates(NamedTuple):
 
 @dataclass(eq=False)
 class Attack:
-    """The tables of an attack on a release, and what to warn of; raises if there is nobody."""
+    """The tables of an attack on a release, and what to warn of; InputError if nobody is there."""
 
     name: str
     original: Table

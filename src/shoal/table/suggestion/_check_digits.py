@@ -79,7 +79,7 @@ def _sums_to_0(weights: Sequence[int], modulus: int) -> Callable[[str], bool]:
 
 
 def _shows_rest(weights: Sequence[int], signs: str) -> Callable[[str], bool]:
-    """The check that the last digit is the sign of the remainder of the weighted sum of others."""
+    """The check that the last sign stands for the remainder of the weighted sum of the others."""
     return lambda number: signs[weighted(number, weights) % len(signs)] == number[-1]
 
 

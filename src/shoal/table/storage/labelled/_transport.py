@@ -1,4 +1,4 @@
-"""Reasons for missing values in SAS transport files, which the library takes as missing only.
+"""Reasons for missing values in SAS transport files, which the library does not tell apart.
 
 SAS's note TS-140 lays these files out: records of 80 bytes, in them a description of 140 bytes for
 each column, then the rows without gaps, then blanks. A missing number is one byte, ``.`` or a
