@@ -40,6 +40,7 @@ from shoal.table.columns._frames import kind_of
 from shoal.workflow import Claim, Limit, Plan, Release
 from shoal.workflow._plan import at_step, pseudonymized_by, shifted_by
 from shoal.workflow._protect import (
+    check_pages,
     check_pseudonyms,
     cure_for_columns_left,
     refuse_empty,
@@ -265,6 +266,7 @@ def check_plan(plan: Plan) -> Roles:
             "or use the engine 'memory'."
         )
     check_pseudonyms(plan, roles)
+    check_pages(plan)
     check_steps(plan.steps)
     if _private_models(plan) and (roles.unit_columns or roles.household):
         raise InputError(

@@ -256,11 +256,7 @@ def _checked(table: Table, plan: Plan) -> Table:
     if isinstance(table, Table) and plan.roles_for(table) != table.roles:
         table = table.with_roles(plan.roles_for(table))
     check_assessable(table)
-    if _shows_k(plan) and not has_k(plan):
-        raise PlanError(
-            "The plan asks for the page 'choice_of_k', but none of its steps and requirements has "
-            "a k. Leave out the page, or give a step a k."
-        )
+    check_pages(plan)
     for requirement in plan.require:
         if isinstance(requirement, PrivacyModel):
             requirement.check(table)
@@ -268,6 +264,15 @@ def _checked(table: Table, plan: Plan) -> Table:
     refuse_unknown_owners(table)
     check_pseudonyms(plan, table.roles)
     return table
+
+
+def check_pages(plan: Plan) -> None:
+    """Raise PlanError if the plan asks for the page on the choice of k, but has no k."""
+    if _shows_k(plan) and not has_k(plan):
+        raise PlanError(
+            "The plan asks for the page 'choice_of_k', but none of its steps and requirements has "
+            "a k. Leave out the page, or give a step a k."
+        )
 
 
 def _shows_k(plan: Plan) -> bool:

@@ -16,7 +16,9 @@ from shoal import (
     Hierarchy,
     KAnonymity,
     Plan,
+    ProbabilisticKAnonymity,
     Roles,
+    Swap,
     Table,
     TopBottomCode,
     k_curve,
@@ -244,10 +246,38 @@ def test_the_choice_of_k_shows_what_the_other_values_cost(patients, tmp_path):
     assert not protect(patients, Plan(made.steps)).k_curve  # tried only if the plan asks for it
 
 
-def test_a_plan_without_k_cannot_show_its_choice(patients):
-    plan = Plan([TopBottomCode(fence=1.5, columns=["visits"])], release={"pages": "choice_of_k"})
+@pytest.mark.parametrize(
+    ("steps", "require", "sentence"),
+    [
+        ([Generalize("mondrian", k=2)], [KAnonymity(2)], "looks like at least 1 other (k = 2)"),
+        ([Swap(k=5)], [ProbabilisticKAnonymity(5)], "groups of at least 5 (k = 5)"),
+        ([], [KAnonymity(2, missing="wildcard")], "some are unique (k = 1)"),
+    ],
+    ids=["classes", "swap", "wildcards"],
+)
+@pytest.mark.filterwarnings("ignore::shoal.errors.UnprotectedColumnWarning")
+def test_the_choice_of_k_says_how_the_release_hides_people(tmp_path, steps, require, sentence):
+    ages = [*range(20, 60), *range(20, 60)]
+    roles = Roles(quasi_identifiers=["age"], unit="row")
+    if not steps:
+        ages[0] = None
+        ages[40] = 90
+    release = protect(
+        Table(pl.DataFrame({"age": ages}), roles),
+        Plan(steps, require=require, release={"pages": "choice_of_k"}),
+    )
+    folder = release.save(tmp_path / "release")
+    page = (folder / "private/choice-of-k.html").read_text("utf-8").replace("\u00a0", " ")
+    assert f"{sentence}. The plan was tried" in page
+
+
+@pytest.mark.parametrize("engine", ["memory", "duckdb"])
+def test_a_plan_without_k_cannot_show_its_choice(patients, tmp_path, engine):
+    capped = TopBottomCode(fence=1.5, columns=["visits"])
+    plan = Plan([capped], roles=patients.roles, release={"pages": "choice_of_k"})
+    patients.frame.write_parquet(tmp_path / "patients.parquet")
     with pytest.raises(PlanError, match="choice_of_k"):
-        protect(patients, plan)
+        protect(tmp_path / "patients.parquet", plan, engine=engine)
 
 
 def test_no_template_says_that_something_is_anonymous():

@@ -134,7 +134,7 @@ def choice_of_k_page(release: Release) -> str:
         "papers/choice_of_k.html.j2",
         curve=release.k_curve,
         k=release.after.k,
-        searched=isinstance(release.masked, Table),
+        swapping=release.after.swapping,
         **_head(release),
     )
 
