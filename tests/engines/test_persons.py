@@ -208,6 +208,20 @@ def test_how_many_rows_one_person_lost_is_not_told(frame, tmp_path) -> None:
     assert facts["records_removed"] == "some"
 
 
+def test_a_changed_number_of_persons_is_found(frame, tmp_path) -> None:
+    plan = sh.Plan([sh.Generalize("mondrian", k=3)], roles=ROLES, pseudonyms=True)
+    source = written(frame, tmp_path)
+    place = sh.protect(source, plan, engine="duckdb").save(tmp_path / "release")
+    file = place / "public" / "release.json"
+    facts = json.loads(file.read_text("utf-8"))
+    facts["data"]["persons"] += 1
+    file.write_text(json.dumps(facts), "utf-8")
+    failed = [
+        check.name for check in sh.verify(place / "public").checks if check.status == "failed"
+    ]
+    assert failed == ["number of persons"]
+
+
 def test_ranks_are_swapped_as_far_as_in_memory(frame, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(_chunked, "CHUNK", 500)
     plain = frame.drop("patient").with_columns(wage=pl.col("wage").fill_null(1.0))

@@ -248,6 +248,8 @@ def _check_data(
     if audit is not None:
         tally = _with_course(tally, written, audit)
     checks.run("class sizes counted twice", lambda: _same_counts(written, roles, tally, facts))
+    if tally.has_persons:
+        checks.run("number of persons", lambda: _same_persons(tally, facts))
     both = None
     if source is not None and audit is not None:
         compare = functools.partial(_comparison, place, facts, audit, written, tally, source)
@@ -335,6 +337,11 @@ def _same_counts(written: Rows, roles: Roles, tally: Table, facts: Mapping[str, 
         facts["data"]["rows"],
     )
     return same, f"{tally.classes.count:,} classes, the smallest of {tally.classes.k}"
+
+
+def _same_persons(tally: Table, facts: Mapping[str, Any]) -> Outcome:
+    found, stated = tally.person_count, facts["data"]["persons"]
+    return found == stated, f"{found:,} persons"
 
 
 def _same_names(written: Rows, roles: Roles, audit: Audit) -> Outcome:
