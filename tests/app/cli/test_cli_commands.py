@@ -366,6 +366,11 @@ def test_methods_explain_one(shoal, name):
     assert "References" in result.stdout
 
 
+def test_addresses_of_references_end_before_the_sentence_does(shoal):
+    found = shoal("methods", "suda").stdout
+    assert "(https://doi.org/10.1111/1467-9868.00365)." in found
+
+
 def test_the_plan_of_the_demo_runs_by_hand(shoal):
     result = shoal("protect", PATIENTS, "--plan", PLAN, "--out", "made", "--json")
     assert result.exit_code == 0, result.stderr

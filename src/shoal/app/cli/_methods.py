@@ -304,5 +304,5 @@ def _example_call(cls: type, doc: Docstring) -> Any:
 def _flowing(text: str) -> str:
     """One line per paragraph, without markup."""
     plain = _ROLE.sub(r"\1", text).replace("``", "").replace("*", "")
-    plain = re.sub(r"<(https?://[^<>\s]+)>", r"\1", plain)
+    plain = re.sub(r"<(https?://[^<>\s]+)>", r"(\1)", plain)
     return "\n\n".join(" ".join(part.split()) for part in plain.split("\n\n"))
