@@ -28,6 +28,7 @@ from shoal import (
 )
 from shoal.errors import InputError, PlanError, ShoalWarning
 from shoal.workflow._plan_parts import PAGE_FILES
+from shoal.workflow.papers._pages import private_pages
 from shoal.workflow.papers._safe_harbor import SMALL_AREAS, safe_harbor
 from shoal.workflow.report._words import percent
 
@@ -269,6 +270,13 @@ def test_the_choice_of_k_says_how_the_release_hides_people(tmp_path, steps, requ
     folder = release.save(tmp_path / "release")
     page = (folder / "private/choice-of-k.html").read_text("utf-8").replace("\u00a0", " ")
     assert f"{sentence}. The plan was tried" in page
+
+
+@pytest.mark.filterwarnings("ignore::shoal.errors.DisclosureWarning")
+def test_a_label_of_many_k_stays_in_the_picture(patients):
+    plan = Plan([Swap(k=5)], require=[ProbabilisticKAnonymity(5)], release={"pages": "choice_of_k"})
+    page = private_pages(protect(patients, plan))["choice-of-k.html"]
+    assert 'text-anchor="end">k = 2, 3, 5' in page
 
 
 @pytest.mark.parametrize("engine", ["memory", "duckdb"])
