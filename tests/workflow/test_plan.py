@@ -193,6 +193,11 @@ def test_what_is_no_plan(what):
         Plan.from_dict(what)
 
 
+def test_a_limit_on_several_measures_is_refused():
+    with pytest.raises(ParameterError, match="There is no measure"):
+        Limit(["uniqueness", "homogeneity"], at_most=0.1)
+
+
 def test_limits_check_their_options_where_they_are_made():
     with pytest.raises(ParameterError, match=r"no measure 'market_risk'\. Did you mean"):
         Limit("market_risk", at_most=0.1)

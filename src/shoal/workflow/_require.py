@@ -99,7 +99,7 @@ class Limit(Helpful):
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        name = _MEASURE_NAMES.get(self.measure, self.measure)
+        name = _MEASURE_NAMES.get(str(self.measure), self.measure)
         object.__setattr__(self, "measure", known_measure(name))
         bounds = [b for b in (self.at_most, self.at_least) if b is not None]
         if len(bounds) != 1 or not Real().accepts(bounds[0]):
