@@ -30,6 +30,20 @@ def test_own_value(table):
     assert table.classes.k == min(counts.values()) == KAnonymity(2).level(table)
 
 
+@given(st.integers(0, 2**32 - 1), st.sampled_from([2, 7, 12]))
+def test_many_columns_of_many_values(seed, columns):
+    """Their combinations outgrow what a float, and then what 64 bits hold."""
+    draws = np.random.default_rng(seed)
+    values = draws.integers(0, 10_000, (600, columns))
+    values[1::2, :-1] = values[::2, :-1]
+    values[:, -1] = np.arange(600) % 599  # the only column in which neighbors differ
+    floats = pl.DataFrame(values / 8, schema=[f"c{at}" for at in range(columns)])
+    for frame in (floats, floats.cast(pl.Int64), floats.cast(pl.String)):
+        table = Table(frame, Roles(quasi_identifiers=frame.columns))
+        counts = Counter(frame.rows())
+        assert table.class_sizes().tolist() == [counts[row] for row in frame.rows()]
+
+
 @given(tables(kinds=FEW) | tables())
 def test_wildcard(table):
     keys = keys_of(table)

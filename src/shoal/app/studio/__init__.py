@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import secrets
+import signal
 import socket
 import webbrowser
 from collections.abc import Callable, Iterator
@@ -12,9 +13,12 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Thread
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from shoal.errors import InputError, MissingExtra
+
+if TYPE_CHECKING:
+    import uvicorn
 
 __all__ = ["Address", "serve"]
 
@@ -93,11 +97,37 @@ def serve(
         announce(address, folder)
         with _opened(address, door) if browser else nullcontext():
             try:
-                server.run(sockets=[listener])
+                with _ended_by_a_hangup(server):
+                    server.run(sockets=[listener])
             finally:
                 warming.close()
                 studio.jobs.close()
                 studio.dataset.close()
+
+
+@contextmanager
+def _ended_by_a_hangup(server: uvicorn.Server) -> Iterator[None]:
+    """Let SIGHUP end the server in good order, as uvicorn does itself for SIGINT and SIGTERM.
+
+    An exception in the middle of its work could leave it waiting for a page that is still open.
+    """
+    number = getattr(signal, "SIGHUP", None)  # Windows has none
+    if number is None or signal.getsignal(number) in (signal.SIG_IGN, signal.SIG_DFL):
+        yield
+        return
+    received = []
+
+    def end(number: int, frame: object) -> None:
+        received.append(number)
+        server.should_exit = True
+
+    before = signal.signal(number, end)
+    try:
+        yield
+    finally:
+        signal.signal(number, before)
+    if received:
+        signal.raise_signal(number)
 
 
 @contextmanager
