@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from pathlib import Path
 
 import polars as pl
 import pytest
@@ -16,8 +15,6 @@ from .samples import FORMATS, SEX, ps
 
 pytest.importorskip("pyreadstat", reason="the extra 'stats' is not installed")
 
-#: Files that SAS itself wrote, as pairs of one name: x.sas7bdat and x.sas7bcat.
-WRITTEN_BY_SAS = sorted((Path(__file__).parent / "written_by_sas").glob("*.sas7bcat"))
 ROLES = sh.Roles(
     identifiers=["pid"],
     quasi_identifiers=["age", "sex"],
@@ -158,19 +155,3 @@ def test_losses_are_told(pair):
     assert not any("labels" in told for told in table.check_holds("sav"))
     without = sh.read(data, roles=ROLES)
     assert not any("labels of" in told for told in without.check_holds("dta"))
-
-
-@pytest.mark.skipif(not WRITTEN_BY_SAS, reason="no pair that SAS wrote is in written_by_sas/")
-@pytest.mark.parametrize("catalog", WRITTEN_BY_SAS, ids=lambda path: path.stem)
-def test_pairs_that_sas_wrote(catalog):
-    """Labels are those that the library finds where it finds any, and no cell is a label."""
-    data = catalog.with_suffix(".sas7bdat")
-    table = sh.read(data, catalog=catalog)
-    assert table.frame.equals(sh.read(data).frame, null_equal=True)
-    assert any(facts.values or facts.reasons for facts in table.dictionary.facts.values())
-    options = {"output_format": "polars", "formats_as_category": False}
-    _, about = ps.read_sas7bdat(str(data), catalog_file=str(catalog), **options)
-    for name, labels in about.variable_value_labels.items():
-        facts = table.dictionary.of(name)
-        numbers = {value: label for value, label in labels.items() if value == value}
-        assert {*facts.values.values(), *facts.reasons.values()} == {*numbers.values()}
