@@ -12,7 +12,7 @@ import pytest
 WITHOUT = {
     "Chen, McNulty (1998)": "the journal's archive has it, under an address not confirmed",
     "Dankar, El Emam (2010)": "its DOI was not confirmed",
-    "Domingo-Ferrer, Torra (2001)": "a chapter of a book that has no DOI",
+    "Domingo-Ferrer, Torra (2001)": "its DOI was not confirmed",
     "Donner, Zou (2012)": "its DOI was not confirmed",
     "Elliot, Manning, Ford (2002)": "its DOI was not confirmed",
     "Franconi, Polettini (2004)": "its DOI was not confirmed",
